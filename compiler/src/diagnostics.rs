@@ -1,0 +1,72 @@
+//! Diagnostics: plain data about a guess, a doubt or a mistake. One constructor a message stands beside the code that reports it;
+//! rendering is left to the edge.
+
+use smol_str::SmolStr;
+
+/// Something that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// A kebab-case code.
+    pub code: &'static str,
+    /// Where: a call, an argument, a line; empty where it is about the whole.
+    pub place: String,
+    /// What is the case, in one sentence.
+    pub message: String,
+    /// What else it could have been.
+    pub candidates: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing can be written.
+    Error,
+    /// A guess that may be wrong: `--strict` refuses to write.
+    Question,
+    /// Worth a look.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+impl Diagnostic {
+    /// A diagnostic without candidates and help.
+    pub fn new(severity: Severity, code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity, code, place: place.into(), message: message.into(), candidates: Vec::new(), help: None }
+    }
+
+    /// With what else it could have been.
+    #[must_use]
+    pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Diagnostic {
+        self.candidates.extend(candidates);
+        self
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl Severity {
+    /// Its name, as messages and JSON have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Question => "question",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// The place of a call: `call call_3 (server/tool)`.
+pub fn call_place(id: &SmolStr, server: &SmolStr, tool: &SmolStr) -> String {
+    format!("call {id} ({server}/{tool})")
+}

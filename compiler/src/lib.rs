@@ -1,0 +1,5 @@
+//! Traces in, workflow out.
+
+pub mod diagnostics;
+pub mod hints;
+pub mod trace;

@@ -1,0 +1,3 @@
+//! The `ltc` command.
+
+fn main() {}
