@@ -1,3 +1,35 @@
-//! The `ltc` command.
+//! The `ltc` command: the one place that knows the language, the compiler and the runtime. It reads arguments and files, and decides nothing
+//! that a library could decide.
 
-fn main() {}
+mod commands;
+mod compiler;
+mod documents;
+mod exit;
+mod files;
+mod mermaid;
+mod progress;
+mod report;
+mod traces;
+mod written;
+
+use clap::Parser;
+use commands::Command;
+use report::Report;
+use std::process::ExitCode;
+
+/// Compiles recorded agent runs into deterministic workflows, and runs them
+#[derive(Parser, Debug)]
+#[command(version, arg_required_else_help = true, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Messages and findings as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let report = Report { json: arguments.json, ..Report::default() };
+    commands::run(arguments.command, report).into()
+}

@@ -54,6 +54,20 @@ impl Diagnostic {
     }
 }
 
+impl Diagnostic {
+    /// With every text replaced by what `name` makes of it.
+    #[must_use]
+    pub fn renamed(self, name: impl Fn(&str) -> String) -> Diagnostic {
+        Diagnostic {
+            place: name(&self.place),
+            message: name(&self.message),
+            candidates: self.candidates.iter().map(|c| name(c)).collect(),
+            help: self.help.as_deref().map(name),
+            ..self
+        }
+    }
+}
+
 impl Severity {
     /// Its name, as messages and JSON have it.
     pub fn name(self) -> &'static str {

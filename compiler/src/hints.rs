@@ -5,6 +5,17 @@ use ltc_workflow::expr::Expr;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 
+mod json;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use json::to_json;
+pub use read::{KEYS, read, read_all};
+
+/// The JSON Schema of the hints for one server.
+pub const SCHEMA: &str = include_str!("../schema/hints.schema.json");
+
 /// Hints for one server. Names are names of tools, arguments and fields of that server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hints {

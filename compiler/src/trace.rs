@@ -5,6 +5,20 @@ use ltc_workflow::document::Transport;
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
 
+pub mod instant;
+mod json;
+
+pub use json::to_json;
+
+/// The version of the trace format that this compiler reads and writes.
+pub const FORMAT: &str = "ltc.trace/1";
+
+/// The JSON Schema of `ltc.trace/1`.
+pub const SCHEMA: &str = include_str!("../schema/trace.schema.json");
+
+/// The server of tools that belong to none: what an agent has built in, and functions that a harness offers without a server.
+pub const DEFAULT_SERVER: &str = "tools";
+
 /// One recorded run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
@@ -61,7 +75,7 @@ pub struct Tool {
 pub struct Call {
     /// Its id in the recording, unique in the trace.
     pub id: SmolStr,
-    /// The server's name; empty where the recording knows none.
+    /// The server's name; [`DEFAULT_SERVER`] where the recording knows none.
     pub server: SmolStr,
     /// The tool's name.
     pub tool: SmolStr,

@@ -1,10 +1,21 @@
 //! What a workflow means: one pure, total function from what happened so far to what is to be done next.
+//!
+//! One interpreter (`advance/walk.rs`) walks the document; [`advance`] answers its effects from a history, [`run_in`] from a world.
+//!
+//! Keys: a step's key is its id, behind `loop_id[index]/` for each loop around it. In a `for` the index is the item's in the list, before
+//! `where`; in a `repeat` it is the round's, from 0. The second attempt of `fetch` is `fetch@2`; the pause before an attempt or a round is a timer
+//! under that one's key with `@wait` behind it: `fetch@2@wait`, `poll[1]@wait`. `when`, `switch`, `parallel` and `catch` add nothing, as ids are unique.
+
+mod frame;
+mod walk;
 
 use crate::document::{Duration, Workflow};
+use crate::expr::eval::fail;
 use crate::value::{Object, Value};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::fmt;
+use walk::{Answers, Flow, Walk};
 
 /// The address of one execution of a step: `label_each[2]/label`. It follows from the workflow, never from timing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +88,8 @@ pub enum Effect {
         data: Option<Value>,
         /// From 1, urgent, to 4.
         priority: u8,
+        /// After how long it fails with `timeout`.
+        timeout: Option<Duration>,
     },
     /// Another workflow; it ends with its output.
     Run {
@@ -84,6 +97,8 @@ pub enum Effect {
         workflow: SmolStr,
         /// Its input.
         input: Object,
+        /// After how long it fails with `timeout`.
+        timeout: Option<Duration>,
     },
 }
 
@@ -98,9 +113,70 @@ pub enum Next {
     Failed(Failure),
 }
 
+/// What performs effects, one after the other: a world for [`run_in`].
+pub trait World {
+    /// Does `effect` and says how it ended. Each key comes once.
+    fn perform(&mut self, key: &StepKey, effect: Effect) -> Ended;
+}
+
 /// What comes next in the run of `workflow` that began with `start` and of which `history` is known.
-pub fn advance(_workflow: &Workflow, _start: &Start, _history: &dyn History) -> Next {
-    Next::Done(Value::Null)
+///
+/// The result follows from the ends in the history alone, not from the order in which they came. What runs at once (`at_once`, `parallel`) is
+/// judged in the order of the document: where an iteration or a branch fails, those before it are brought to their end, those behind it are
+/// no longer asked for, and what of them is still under way no longer matters.
+pub fn advance(workflow: &Workflow, start: &Start, history: &dyn History) -> Next {
+    let mut asked = Asked { history, open: Vec::new() };
+    match Walk::new(start, &mut asked).workflow(workflow) {
+        Ok(Flow::Done(value)) => Next::Done(value),
+        Ok(Flow::Pending) => Next::Do(asked.open),
+        Err(failure) => Next::Failed(failure),
+    }
+}
+
+/// Runs `workflow` from its start to its end in `world`, each effect at once, in the order of the document.
+///
+/// # Errors
+/// The failure of the run.
+pub fn run_in(workflow: &Workflow, start: &Start, world: &mut dyn World) -> Result<Value, Failure> {
+    let mut performed = Performed { world };
+    match Walk::new(start, &mut performed).workflow(workflow)? {
+        Flow::Done(value) => Ok(value),
+        Flow::Pending => Err(fail("no-end", "an effect was performed and did not end")),
+    }
+}
+
+/// Ends from a history; what has none is collected.
+struct Asked<'h> {
+    history: &'h dyn History,
+    open: Vec<(StepKey, Effect)>,
+}
+
+impl Answers for Asked<'_> {
+    fn answer(&mut self, key: StepKey, effect: &mut dyn FnMut() -> Result<Effect, Failure>) -> Result<Option<Ended>, Failure> {
+        let ended = self.history.ended(&key);
+        if ended.is_none() {
+            self.open.push((key, effect()?));
+        }
+        Ok(ended)
+    }
+}
+
+/// Ends from a world that performs at once.
+struct Performed<'w> {
+    world: &'w mut dyn World,
+}
+
+impl Answers for Performed<'_> {
+    fn answer(&mut self, key: StepKey, effect: &mut dyn FnMut() -> Result<Effect, Failure>) -> Result<Option<Ended>, Failure> {
+        let effect = effect()?;
+        Ok(Some(self.world.perform(&key, effect)))
+    }
+}
+
+impl History for BTreeMap<StepKey, Ended> {
+    fn ended(&self, key: &StepKey) -> Option<Ended> {
+        self.get(key).cloned()
+    }
 }
 
 impl fmt::Display for StepKey {
@@ -120,3 +196,8 @@ impl fmt::Debug for Start {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;

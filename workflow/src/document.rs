@@ -1,5 +1,8 @@
 //! The workflow document: what a file says, before it means anything.
 
+mod duration;
+mod input;
+
 use crate::expr::Expr;
 use crate::template::Template;
 use crate::value::{Number, Object, Value};
@@ -27,6 +30,23 @@ pub struct Workflow {
     pub steps: Vec<Step>,
     /// What it returns; nothing where it is missing.
     pub output: Option<Template>,
+}
+
+impl Workflow {
+    /// A workflow of this name, of version 1, that does nothing yet.
+    pub fn new(name: impl Into<SmolStr>) -> Workflow {
+        Workflow {
+            header: Vec::new(),
+            name: name.into(),
+            version: 1,
+            description: None,
+            inputs: Object::default(),
+            secrets: Vec::new(),
+            servers: Vec::new(),
+            steps: Vec::new(),
+            output: None,
+        }
+    }
 }
 
 /// An MCP server, as a workflow knows it.
@@ -89,10 +109,17 @@ pub struct Step {
     pub kind: StepKind,
     /// How often a failure is tried again.
     pub retry: Option<Retry>,
-    /// After how long it fails.
+    /// After how long it fails: on `call`, `escalate` and `run`.
     pub timeout: Option<Duration>,
     /// What is done where it fails in the end.
     pub catch: Option<Catch>,
+}
+
+impl Step {
+    /// A step of this kind and nothing more.
+    pub fn new(id: impl Into<SmolStr>, kind: StepKind) -> Step {
+        Step { id: id.into(), note: None, when: None, kind, retry: None, timeout: None, catch: None }
+    }
 }
 
 /// The kinds of steps.
@@ -136,12 +163,12 @@ pub enum StepKind {
         /// The body.
         steps: Vec<Step>,
     },
-    /// The first case that is true; nothing where none is.
+    /// The first case that is true; its value is that of the case's last step, and missing where no case is true.
     Switch {
         /// The cases; one without a test is the last, and always true.
         cases: Vec<Case>,
     },
-    /// Branches that run at once.
+    /// Branches that run at once and do not see each other; its value is null.
     Parallel {
         /// Each branch's steps.
         branches: Vec<Vec<Step>>,

@@ -2,6 +2,27 @@
 //!
 //! They are total: no user functions, no recursion, loops only over lists that are there, and a budget for work. The syntax is
 //! in `expr/parse.rs` and `expr/print.rs` (each the other's inverse), the meaning in `expr/eval.rs`, the functions in `expr/functions.rs`.
+//!
+//! What is missing: `.key`, `[0]` and `[key == value]` fail where there is nothing. In the left spine of `??` (the left side itself, what a key or
+//! an item is taken out of, the first argument of a function) they give the right side instead, as does null.
+
+pub mod eval;
+mod functions;
+mod lex;
+pub mod names;
+mod number;
+pub mod parse;
+pub mod print;
+mod python;
+#[cfg(test)]
+pub(crate) mod tests;
+mod text;
+mod time;
+
+pub(crate) use functions::scalar_text;
+pub use number::compare as compare_numbers;
+pub(crate) use number::times;
+pub use python::parse as parse_python;
 
 use crate::value::Value;
 use smol_str::SmolStr;
@@ -138,7 +159,7 @@ functions! {
         Lower "lower" 1 "The text in lower case.",
         Upper "upper" 1 "The text in upper case.",
         Trim "trim" 1 "The text without white space at its ends.",
-        Slug "slug" 1 "The text in lower case, with one `-` for each run of other characters than letters and digits.",
+        Slug "slug" 1 "The text in lower case, with one `-` for each run of other characters than letters and digits, none at its ends.",
         UrlEncode "url_encode" 1 "The text percent-encoded, as a part of a URL.",
         UrlDecode "url_decode" 1 "The text with its percent-encoding taken off.",
         ToString "to_string" 1 "A scalar as text: a number with its digits, `true`, `false`, or the text itself.",

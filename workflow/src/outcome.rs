@@ -50,10 +50,10 @@ fn decode_string(value: &Value) -> Value {
 /// An object or a list where `text` is one in JSON; else the text itself.
 pub fn decode_text(text: &str) -> Value {
     let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
-    if start.starts_with(['{', '[']) {
-        if let Ok(value) = json::parse(text.as_bytes()) {
-            return value;
-        }
+    if start.starts_with(['{', '['])
+        && let Ok(value) = json::parse(text.as_bytes())
+    {
+        return value;
     }
     Value::from(text)
 }

@@ -5,6 +5,7 @@
 //! arrays and objects are shared.
 
 use smol_str::SmolStr;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A JSON value. Equality is that of JSON documents: the order of keys does not count, the spelling of a number does.
@@ -181,11 +182,19 @@ impl Eq for Object {}
 impl<K: Into<SmolStr>> FromIterator<(K, Value)> for Object {
     /// Later values replace earlier ones under the same key.
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Object {
-        let mut object = Object::default();
+        let mut places: BTreeMap<SmolStr, usize> = BTreeMap::new();
+        let mut unique: Vec<(SmolStr, Value)> = Vec::new();
         for (key, value) in entries {
-            object.insert(key, value);
+            let key = key.into();
+            match places.get(&key).and_then(|place| unique.get_mut(*place)) {
+                Some(entry) => entry.1 = value,
+                None => {
+                    places.insert(key.clone(), unique.len());
+                    unique.push((key, value));
+                }
+            }
         }
-        object
+        Object::from_unique(unique)
     }
 }
 

@@ -1,0 +1,226 @@
+//! Lays runs, and rounds of loops, over each other.
+//!
+//! Before: for each run a tree of loops. After: one skeleton whose nodes know every frame that reached them. Runs are aligned by the tools
+//! that they call; where one run has a loop and another has its body once, the one is a loop of one round; where it has nothing, the frame
+//! did not get to the node, and a test will have to say why.
+
+use crate::index::{Index, PathStep, Source};
+use crate::region::{Item, Loop, LoopKind, Region, Round};
+use crate::reroll::{Signature, patterns, signature};
+use crate::script::Script;
+use crate::tree::{self, Body, BodyId, Frame, FrameId, Node, NodeId, NodeKind, Tree};
+use std::collections::BTreeMap;
+
+/// The skeleton of all runs.
+pub fn generalize(scripts: &[Script], indexes: &[Index], runs: Vec<Vec<Region>>) -> Tree {
+    let mut tree = Tree::default();
+    let frames: Vec<(FrameId, Vec<Region>)> = runs
+        .into_iter()
+        .enumerate()
+        .map(|(run, regions)| (tree.add_frame(Frame { run, parent: None, of: None, round: 0, item: None }), regions))
+        .collect();
+    lay(&mut tree, scripts, indexes, frames);
+    tree
+}
+
+/// A place in a body, and what each frame did there.
+struct Slot {
+    signature: Signature,
+    regions: BTreeMap<FrameId, Region>,
+}
+
+/// One body of what the frames did.
+fn lay(tree: &mut Tree, scripts: &[Script], indexes: &[Index], frames: Vec<(FrameId, Vec<Region>)>) -> BodyId {
+    let body = BodyId(tree.bodies.len());
+    tree.bodies.push(Body { nodes: Vec::new(), frames: frames.iter().map(|(frame, _)| *frame).collect() });
+    let mut slots: Vec<Slot> = Vec::new();
+    for (frame, regions) in frames {
+        let script = scripts.get(tree.run(frame));
+        let signed = regions.into_iter().map(|r| (script.map(|s| signature(s, &r)).unwrap_or_default(), r)).collect();
+        slots = align(slots, frame, signed);
+    }
+    for slot in slots {
+        let node = place(tree, scripts, indexes, body, slot);
+        if let Some(body) = tree.bodies.get_mut(body.0) {
+            body.nodes.push(node);
+        }
+    }
+    body
+}
+
+fn place(tree: &mut Tree, scripts: &[Script], indexes: &[Index], body: BodyId, slot: Slot) -> NodeId {
+    let kind = slot.regions.values().find_map(|r| match r {
+        Region::Loop(l) => Some(l.kind),
+        Region::Call(_) => None,
+    });
+    let (server, tool) = slot.signature;
+    match kind {
+        None => {
+            let calls = slot.regions.iter().filter_map(|(frame, r)| Some((*frame, r.first_call()?))).collect();
+            let node = tree.add_node(Node { kind: NodeKind::Call { server, tool, calls }, body });
+            for (frame, region) in &slot.regions {
+                if let Some(call) = region.first_call() {
+                    tree.add_call(call, node, *frame);
+                }
+            }
+            node
+        }
+        Some(kind) => lay_loop(tree, scripts, indexes, body, kind, slot.regions),
+    }
+}
+
+fn lay_loop(
+    tree: &mut Tree,
+    scripts: &[Script],
+    indexes: &[Index],
+    body: BodyId,
+    kind: LoopKind,
+    regions: BTreeMap<FrameId, Region>,
+) -> NodeId {
+    let placeholder = NodeKind::List { rounds: BTreeMap::new() };
+    let node = tree.add_node(Node { kind: placeholder, body });
+    let model = regions.iter().find_map(|(frame, r)| match r {
+        Region::Loop(l) => l.rounds.first().and_then(|round| Some((*frame, round.item.clone()?))),
+        Region::Call(_) => None,
+    });
+    let mut rounds: BTreeMap<FrameId, Vec<FrameId>> = BTreeMap::new();
+    let mut inner = Vec::new();
+    for (frame, region) in regions {
+        let run = tree.run(frame);
+        let folded = match region {
+            Region::Loop(folded) => folded,
+            Region::Call(call) => {
+                Loop { id: usize::MAX, kind, rounds: vec![lone_round(tree, scripts, indexes, frame, call, model.as_ref())] }
+            }
+        };
+        let mut frames = Vec::new();
+        for (round, Round { item, regions }) in folded.rounds.into_iter().enumerate() {
+            let item = item.and_then(|item| placed(tree, run, item));
+            let id = tree.add_frame(Frame { run, parent: Some(frame), of: Some(node), round, item });
+            frames.push(id);
+            inner.push((id, regions));
+        }
+        tree.loops.insert((run, folded.id), frames.clone());
+        rounds.insert(frame, frames);
+    }
+    if kind == LoopKind::Each {
+        let reached = tree.body(body).map(|b| b.frames.clone()).unwrap_or_default();
+        for frame in reached {
+            rounds.entry(frame).or_default();
+        }
+    }
+    let inner = lay(tree, scripts, indexes, inner);
+    if let Some(node) = tree.nodes.get_mut(node.0) {
+        node.kind = NodeKind::Loop { kind, body: inner, rounds };
+    }
+    node
+}
+
+/// An item with the frame that it is, where it is a round of an earlier loop.
+fn placed(tree: &Tree, run: usize, item: Item) -> Option<tree::Item> {
+    match item {
+        Item::Value { source, path, span } => Some(tree::Item::Value { source, path, span }),
+        Item::Round { of, round } => Some(tree::Item::Frame(*tree.loops.get(&(run, of))?.get(round)?)),
+    }
+}
+
+/// A call that is a loop of one round, because another frame has a loop in its place: its item is the one that stands in the same list.
+fn lone_round(tree: &Tree, scripts: &[Script], indexes: &[Index], frame: FrameId, call: usize, model: Option<&(FrameId, Item)>) -> Round {
+    let item = model.and_then(|(model_frame, item)| {
+        let run = tree.run(frame);
+        let wanted = list_of(tree, tree.run(*model_frame), item)?;
+        let found = patterns::patterns(scripts.get(run)?, indexes.get(run)?, &patterns::Homes::default(), call);
+        found.iter().find_map(|(pattern, hit)| {
+            let (_, list) = pattern.list();
+            let path = hit.place.path.iter().take(list.len()).cloned().collect();
+            let item = Item::Value { source: hit.place.source, path, span: None };
+            (list_of(tree, run, &item)? == wanted).then_some(item)
+        })
+    });
+    Round { item, regions: vec![Region::Call(call)] }
+}
+
+/// What an item's list is, told so that it can be compared between runs: the node (`None` is the input) and the way without positions.
+fn list_of(tree: &Tree, run: usize, item: &Item) -> Option<(Option<NodeId>, Vec<PathStep>)> {
+    let Item::Value { source, path, .. } = item else { return None };
+    let node = match source {
+        Source::Input => None,
+        Source::Task => return None,
+        Source::Call(call) => Some(tree.homes.get(&(run, *call))?.0),
+    };
+    let blur = |step: &PathStep| match step {
+        PathStep::Index(_) => PathStep::Index(0),
+        PathStep::Key(_) | PathStep::Json | PathStep::Python => step.clone(),
+    };
+    Some((node, path.iter().map(blur).collect()))
+}
+
+/// `slots` with what one more frame did, matched by a longest common subsequence of signatures.
+fn align(slots: Vec<Slot>, frame: FrameId, regions: Vec<(Signature, Region)>) -> Vec<Slot> {
+    let matched = common(&slots.iter().map(|s| &s.signature).collect::<Vec<_>>(), &regions.iter().map(|(s, _)| s).collect::<Vec<_>>());
+    let mut out = Vec::new();
+    let mut matched = matched.into_iter().peekable();
+    let mut regions = regions.into_iter().enumerate().peekable();
+    let alone = |signature: Signature, region: Region| Slot { signature, regions: BTreeMap::from([(frame, region)]) };
+    for (at, mut slot) in slots.into_iter().enumerate() {
+        if let Some((_, theirs)) = matched.next_if(|(ours, _)| *ours == at) {
+            while let Some((_, (signature, region))) = regions.next_if(|(i, _)| *i < theirs) {
+                out.push(alone(signature, region));
+            }
+            if let Some((_, (_, region))) = regions.next() {
+                slot.regions.insert(frame, region);
+            }
+        }
+        out.push(slot);
+    }
+    out.extend(regions.map(|(_, (signature, region))| alone(signature, region)));
+    out
+}
+
+/// The largest table that an alignment may fill; past it only what both have at their start and end is matched.
+const MOST_CELLS: usize = 4_000_000;
+
+/// Pairs of positions of a longest common subsequence, in order.
+fn common(a: &[&Signature], b: &[&Signature]) -> Vec<(usize, usize)> {
+    let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let rest = a.len().min(b.len()) - start;
+    let end = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
+    let mut pairs: Vec<(usize, usize)> = (0..start).map(|i| (i, i)).collect();
+    let middle_a = a.get(start..a.len() - end).unwrap_or_default();
+    let middle_b = b.get(start..b.len() - end).unwrap_or_default();
+    if middle_a.len().saturating_mul(middle_b.len()) <= MOST_CELLS {
+        pairs.extend(longest(middle_a, middle_b).into_iter().map(|(i, j)| (i + start, j + start)));
+    }
+    pairs.extend((0..end).rev().map(|i| (a.len() - 1 - i, b.len() - 1 - i)));
+    pairs
+}
+
+fn longest(a: &[&Signature], b: &[&Signature]) -> Vec<(usize, usize)> {
+    let mut rows: Vec<Vec<usize>> = vec![vec![0; b.len() + 1]];
+    let cell = |row: Option<&Vec<usize>>, j: usize| row.and_then(|r| r.get(j)).copied().unwrap_or(0);
+    for x in a.iter().rev() {
+        let below = rows.last();
+        let mut row = vec![0; b.len() + 1];
+        for (j, y) in b.iter().enumerate().rev() {
+            let best = if x == y { cell(below, j + 1) + 1 } else { cell(below, j).max(row.get(j + 1).copied().unwrap_or(0)) };
+            if let Some(slot) = row.get_mut(j) {
+                *slot = best;
+            }
+        }
+        rows.push(row);
+    }
+    rows.reverse();
+    let mut pairs = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        if x == y {
+            pairs.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if cell(rows.get(i + 1), j) >= cell(rows.get(i), j + 1) {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    pairs
+}

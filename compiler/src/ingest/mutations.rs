@@ -1,0 +1,142 @@
+//! VS Code's mutation log → the session that it builds: `0` sets the whole, `1` sets a path, `2` appends to a list, `3` deletes.
+
+use super::node::Node;
+use crate::diagnostics::Diagnostic;
+use ltc_workflow::{Number, Object, Value};
+use smol_str::SmolStr;
+
+/// A value that can be changed in place: shared lists and objects would be copied at each change.
+enum Tree {
+    Leaf(Value),
+    List(Vec<Tree>),
+    Map(Vec<(SmolStr, Tree)>),
+}
+
+/// Whether the records are mutations: numbers as `kind`, and a whole under `v` first.
+pub(super) fn is_log(head: &[&Value]) -> bool {
+    head.first().is_some_and(|first| kind(first) == Some(0) && first.get("v").is_some_and(|v| v.get("requests").is_some()))
+}
+
+fn kind(record: &Value) -> Option<i64> {
+    record.get("kind").and_then(Value::as_number).and_then(Number::as_i64)
+}
+
+/// Applies all records.
+pub(super) fn apply(records: &[Node<'_>]) -> Result<Value, Vec<Diagnostic>> {
+    let mut root = Tree::Leaf(Value::Null);
+    for record in records {
+        let value = record.value.get("v");
+        let path: Vec<&Value> = record.value.get("k").and_then(Value::as_array).unwrap_or_default().iter().collect();
+        match (kind(record.value), value) {
+            (Some(0), Some(value)) => root = grow(value),
+            (Some(1), Some(value)) => *reach(&mut root, &path).ok_or_else(|| vec![nowhere(record)])? = grow(value),
+            (Some(2), value) => append(reach(&mut root, &path).ok_or_else(|| vec![nowhere(record)])?, value, record.raw("i")),
+            (Some(3), _) => delete(&mut root, &path),
+            _ => {}
+        }
+    }
+    Ok(shrink(root))
+}
+
+fn nowhere(record: &Node<'_>) -> Diagnostic {
+    record.get("k").unwrap_or_else(|| record.clone()).wrong("a path to something that is there")
+}
+
+fn grow(value: &Value) -> Tree {
+    match value {
+        Value::Array(items) => Tree::List(items.iter().map(grow).collect()),
+        Value::Object(object) => Tree::Map(object.iter().map(|(k, v)| (k.clone(), grow(v))).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Tree::Leaf(value.clone()),
+    }
+}
+
+fn shrink(tree: Tree) -> Value {
+    match tree {
+        Tree::Leaf(value) => value,
+        Tree::List(items) => items.into_iter().map(shrink).collect(),
+        Tree::Map(entries) => entries.into_iter().map(|(k, v)| (k, shrink(v))).collect::<Object>().into(),
+    }
+}
+
+fn index(step: &Value) -> Option<usize> {
+    step.as_number().and_then(Number::as_i64).and_then(|n| usize::try_from(n).ok())
+}
+
+/// The place at `path`; a key that is not there is made, a list grows by one at most.
+fn reach<'t>(tree: &'t mut Tree, path: &[&Value]) -> Option<&'t mut Tree> {
+    let mut tree = tree;
+    for step in path {
+        if let (Tree::Leaf(Value::Null), Some(_)) = (&*tree, step.as_str()) {
+            *tree = Tree::Map(Vec::new());
+        }
+        tree = match tree {
+            Tree::Map(entries) => {
+                let key = step.as_str()?;
+                let at = entries.iter().position(|(k, _)| k == key).unwrap_or_else(|| {
+                    entries.push((key.into(), Tree::Leaf(Value::Null)));
+                    entries.len() - 1
+                });
+                &mut entries.get_mut(at)?.1
+            }
+            Tree::List(items) => {
+                let at = index(step)?;
+                if at == items.len() {
+                    items.push(Tree::Leaf(Value::Null));
+                }
+                items.get_mut(at)?
+            }
+            Tree::Leaf(_) => return None,
+        };
+    }
+    Some(tree)
+}
+
+/// Appends the items; where `from` says from which index on, the list is cut there first.
+fn append(tree: &mut Tree, value: Option<&Value>, from: Option<&Value>) {
+    if !matches!(tree, Tree::List(_)) {
+        *tree = Tree::List(Vec::new());
+    }
+    if let Tree::List(items) = tree {
+        if let Some(from) = from.and_then(index) {
+            items.truncate(from);
+        }
+        items.extend(value.and_then(Value::as_array).unwrap_or_default().iter().map(grow));
+    }
+}
+
+fn delete(root: &mut Tree, path: &[&Value]) {
+    let Some((last, above)) = path.split_last() else {
+        return;
+    };
+    match reach(root, above) {
+        Some(Tree::Map(entries)) => entries.retain(|(key, _)| last.as_str() != Some(key)),
+        Some(Tree::List(items)) => {
+            if let Some(at) = index(last).filter(|at| *at < items.len()) {
+                items.remove(at);
+            }
+        }
+        Some(Tree::Leaf(_)) | None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ltc_workflow::json;
+
+    fn applied(lines: &[&str]) -> String {
+        let values: Vec<Value> = lines.iter().map(|l| json::parse(l.as_bytes()).unwrap()).collect();
+        let nodes: Vec<Node<'_>> = values.iter().map(|v| Node::root(v, None)).collect();
+        json::to_string(&apply(&nodes).unwrap())
+    }
+
+    #[test]
+    fn every_kind_of_mutation() {
+        let whole = r#"{"kind":0,"v":{"requests":[{"a":1}],"x":2}}"#;
+        let set = r#"{"kind":1,"k":["requests",0,"a"],"v":{"b":[]}}"#;
+        let append = r#"{"kind":2,"k":["requests",0,"a","b"],"v":[1,2,3]}"#;
+        let cut = r#"{"kind":2,"k":["requests",0,"a","b"],"v":[9],"i":1}"#;
+        let delete = r#"{"kind":3,"k":["x"]}"#;
+        assert_eq!(applied(&[whole, set, append, cut, delete]), r#"{"requests":[{"a":{"b":[1,9]}}]}"#);
+    }
+}

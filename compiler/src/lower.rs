@@ -1,0 +1,253 @@
+//! From the plan to the document.
+//!
+//! Before: nodes with numbers, gathered rounds that hold everything. After: steps with names for people, loops that keep only what is used
+//! of each round, and one order for everything whose order means nothing, so that the same recording gives the same bytes.
+
+mod gather;
+mod naming;
+mod order;
+mod servers;
+
+use crate::dead::alive;
+use crate::diagnostics::Diagnostic;
+use crate::origins::{Plan, Point, Presence};
+use crate::region::LoopKind;
+use crate::rewrite;
+use crate::script::Script;
+use crate::trace::Trace;
+use crate::tree::{BodyId, NodeId, NodeKind};
+use ltc_workflow::Object;
+use ltc_workflow::document::{Case, Retry, Step, StepKind, ToolEffect, Workflow};
+use ltc_workflow::expr::Expr;
+use ltc_workflow::template::Template;
+use smol_str::SmolStr;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A workflow, and what its steps were in the plan.
+#[derive(Debug)]
+pub struct Lowered {
+    /// The workflow.
+    pub workflow: Workflow,
+    /// The id of each step by its node.
+    pub steps: BTreeMap<NodeId, SmolStr>,
+    /// The nodes that are part of the workflow.
+    pub alive: BTreeSet<NodeId>,
+    /// Names in expressions, for messages that were written before there were any.
+    pub renamed: naming::Names,
+    /// What was found out on the way.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Makes the document of a plan.
+pub fn lower(mut plan: Plan, scripts: &[Script], traces: &[Trace], name: Option<&str>) -> (Plan, Lowered) {
+    let alive = alive(&plan, scripts);
+    let mut names = naming::names(&plan, &alive);
+    let kept = gather::narrow(&mut plan, &alive, &mut names);
+    let mut lowering = Lowering { plan: &plan, scripts, alive: &alive, names: &mut names, kept };
+    let steps = lowering.body(BodyId(0));
+    let output = plan.output.clone().map(|o| names.in_template(order::template(o)));
+    let mut diagnostics = Vec::new();
+    let servers = servers::servers(&plan, scripts, traces, &alive, &mut diagnostics);
+    let mut used = BTreeSet::new();
+    let inputs = inputs(&plan, scripts, &steps, output.as_ref(), &mut used);
+    let workflow = Workflow {
+        header: Vec::new(),
+        name: naming::workflow(name, traces),
+        version: 1,
+        description: traces.iter().find_map(|t| t.task.clone()).map(|t| description(&t)),
+        inputs,
+        secrets: plan.secrets.names(),
+        servers,
+        steps,
+        output,
+    };
+    let steps = alive.iter().filter_map(|node| Some((*node, names.step(*node)?.clone()))).collect();
+    (plan, Lowered { workflow, steps, alive, renamed: names, diagnostics })
+}
+
+/// The task in one paragraph, without what it says of secrets or of length.
+fn description(task: &str) -> String {
+    const MOST: usize = 300;
+    let line = task.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= MOST { line } else { format!("{}…", line.chars().take(MOST).collect::<String>()) }
+}
+
+/// The inputs: those that the caller gave, and of those that were made only what is used.
+fn inputs(plan: &Plan, scripts: &[Script], steps: &[Step], output: Option<&Template>, used: &mut BTreeSet<SmolStr>) -> Object {
+    let mut see = |expr: &Expr| {
+        if let Expr::Key(base, key) = expr
+            && **base == Expr::name("inputs")
+        {
+            used.insert(key.clone());
+        }
+    };
+    steps.iter().for_each(|step| each_expr(step, &mut see));
+    output.iter().for_each(|o| rewrite::each_in(o, &mut see));
+    let given = |name: &SmolStr| scripts.iter().any(|s| s.input.contains_key(name));
+    let kept = plan.inputs.sorted().into_iter().filter(|(name, _)| given(name) || used.contains(*name));
+    kept.map(|(name, schema)| (name.clone(), schema.clone())).collect()
+}
+
+/// Sees every expression of a step and the steps in it.
+pub fn each_expr(step: &Step, see: &mut dyn FnMut(&Expr)) {
+    step.when.iter().for_each(|e| rewrite::each(e, see));
+    if let Some(catch) = &step.catch {
+        catch.when.iter().for_each(|e| rewrite::each(e, see));
+        catch.steps.iter().for_each(|s| each_expr(s, see));
+    }
+    match &step.kind {
+        StepKind::Call { with, .. } | StepKind::Set { values: with } | StepKind::Run { with, .. } => {
+            with.iter().for_each(|(_, t)| rewrite::each_in(t, see))
+        }
+        StepKind::For { list, test, gather, steps, .. } => {
+            rewrite::each(list, see);
+            test.iter().for_each(|e| rewrite::each(e, see));
+            gather.iter().for_each(|t| rewrite::each_in(t, see));
+            steps.iter().for_each(|s| each_expr(s, see));
+        }
+        StepKind::Repeat { until, gather, steps, .. } => {
+            rewrite::each(until, see);
+            gather.iter().for_each(|t| rewrite::each_in(t, see));
+            steps.iter().for_each(|s| each_expr(s, see));
+        }
+        StepKind::Switch { cases } => cases.iter().for_each(|case| {
+            case.when.iter().for_each(|e| rewrite::each(e, see));
+            case.steps.iter().for_each(|s| each_expr(s, see));
+        }),
+        StepKind::Parallel { branches } => branches.iter().flatten().for_each(|s| each_expr(s, see)),
+        StepKind::Escalate { message, data, .. } => std::iter::once(message).chain(data).for_each(|t| rewrite::each_in(t, see)),
+        StepKind::Wait { .. } => {}
+    }
+}
+
+struct Lowering<'p> {
+    plan: &'p Plan,
+    scripts: &'p [Script],
+    alive: &'p BTreeSet<NodeId>,
+    names: &'p mut naming::Names,
+    kept: BTreeMap<NodeId, Template>,
+}
+
+impl Lowering<'_> {
+    fn body(&mut self, body: BodyId) -> Vec<Step> {
+        let nodes = self.plan.tree.body(body).map(|b| b.nodes.clone()).unwrap_or_default();
+        let mut steps: Vec<Step> = Vec::new();
+        let mut open: Option<(usize, Vec<Case>)> = None;
+        for node in nodes.into_iter().filter(|n| self.alive.contains(n)) {
+            let Some(step) = self.step(node) else { continue };
+            match self.plan.presence.get(&node) {
+                Some(Presence::Case { switch, when }) => {
+                    let when = self.names.in_expr(when.clone());
+                    if open.as_ref().is_some_and(|(number, _)| number != switch) {
+                        steps.extend(self.switch(open.take()));
+                    }
+                    let (_, cases) = open.get_or_insert_with(|| (*switch, Vec::new()));
+                    match cases.iter_mut().find(|c| c.when.as_ref() == Some(&when)) {
+                        Some(case) => case.steps.push(step),
+                        None => cases.push(Case { when: Some(when), steps: vec![step] }),
+                    }
+                }
+                Some(Presence::When(when)) => {
+                    steps.extend(self.switch(open.take()));
+                    let when = self.names.in_expr(when.clone());
+                    steps.push(Step { when: Some(when), ..step });
+                }
+                None => {
+                    steps.extend(self.switch(open.take()));
+                    steps.push(step);
+                }
+            }
+        }
+        steps.extend(self.switch(open));
+        steps
+    }
+
+    /// A switch, with a person to ask where no recorded way fits.
+    fn switch(&mut self, open: Option<(usize, Vec<Case>)>) -> Option<Step> {
+        let (_, mut cases) = open?;
+        let id = self.names.fresh("route");
+        let opposite = matches!(cases.as_slice(), [a, b] if is_opposite(a.when.as_ref(), b.when.as_ref()));
+        if opposite {
+            if let Some(last) = cases.last_mut() {
+                last.when = None;
+            }
+        } else {
+            let message = "No recorded run went on from here. What should be done?";
+            let ask = StepKind::Escalate {
+                role: SmolStr::new("operator"),
+                message: Template::Literal(message.into()),
+                form: None,
+                data: None,
+                priority: None,
+            };
+            let ask = plain(self.names.fresh("ask"), ask);
+            cases.push(Case { when: None, steps: vec![ask] });
+        }
+        Some(plain(id, StepKind::Switch { cases }))
+    }
+
+    fn step(&mut self, node: NodeId) -> Option<Step> {
+        let id = self.names.step(node)?.clone();
+        match (self.plan.points.get(&node)?, &self.plan.tree.node(node)?.kind) {
+            (Point::Call(with), NodeKind::Call { server, tool, calls }) => {
+                let mut with: Vec<(SmolStr, Template)> =
+                    with.iter().map(|(key, t)| (key.clone(), self.names.in_template(order::template(t.clone())))).collect();
+                let required = required(self.scripts, server, tool);
+                with.sort_by_key(|(key, _)| (required.iter().position(|r| r == key).unwrap_or(usize::MAX), key.clone()));
+                let mut step = plain(id, StepKind::Call { server: naming::server(server), tool: tool.clone(), with });
+                let act = calls.iter().next().and_then(|(frame, call)| self.scripts.get(self.plan.tree.run(*frame))?.calls.get(*call));
+                let hints = self.scripts.iter().find_map(|s| s.hints(server));
+                step.timeout = hints.and_then(|h| h.timeout);
+                step.retry = hints
+                    .and_then(|h| h.retry.as_ref())
+                    .filter(|r| retries(r, tool, act.map(|a| a.effect)))
+                    .map(|r| Retry { ..r.retry.clone() });
+                Some(step)
+            }
+            (Point::Each { list, test }, NodeKind::Loop { kind: LoopKind::Each, body, .. }) => {
+                let each = self.names.variable(node)?.clone();
+                let list = self.names.in_expr(list.clone());
+                let test = test.clone().map(|t| self.names.in_expr(t));
+                let gather = self.kept.remove(&node).map(|g| self.names.in_template(g));
+                let steps = self.body(*body);
+                Some(plain(id, StepKind::For { each, list, test, at_once: 1, gather, steps }))
+            }
+            (Point::Repeat { until, every, at_most }, NodeKind::Loop { body, .. }) => {
+                let until = self.names.in_expr(until.clone());
+                let gather = self.kept.remove(&node).map(|g| self.names.in_template(g));
+                let steps = self.body(*body);
+                Some(plain(id, StepKind::Repeat { until, every: *every, at_most: Some(*at_most), gather, steps }))
+            }
+            (Point::Call(_) | Point::Each { .. }, NodeKind::Call { .. } | NodeKind::Loop { .. } | NodeKind::List { .. })
+            | (Point::Repeat { .. }, NodeKind::Call { .. } | NodeKind::List { .. }) => None,
+        }
+    }
+}
+
+fn plain(id: SmolStr, kind: StepKind) -> Step {
+    Step { id, note: None, when: None, kind, retry: None, timeout: None, catch: None }
+}
+
+/// Whether a hint's retry is for this tool: only what is read-only or idempotent is tried again, unless the hint names the tool.
+fn retries(hint: &crate::hints::RetryHint, tool: &SmolStr, effect: Option<ToolEffect>) -> bool {
+    match &hint.tools {
+        Some(tools) => tools.contains(tool),
+        None => matches!(effect, Some(ToolEffect::Read | ToolEffect::Idempotent)),
+    }
+}
+
+/// The arguments that a tool's schema requires, in its order.
+fn required(scripts: &[Script], server: &str, tool: &str) -> Vec<SmolStr> {
+    let schema = scripts.iter().find_map(|s| s.servers.iter().find(|s| s.name == server)).and_then(|s| crate::script::tool(s, tool));
+    let names = schema.and_then(|t| t.input_schema.as_ref()?.get("required")?.as_array().map(<[_]>::to_vec)).unwrap_or_default();
+    names.iter().filter_map(|n| n.as_str().map(SmolStr::new)).collect()
+}
+
+/// Whether one test is the other's negation.
+fn is_opposite(a: Option<&Expr>, b: Option<&Expr>) -> bool {
+    match (a, b) {
+        (Some(a), Some(Expr::Not(b))) => *a == **b,
+        (Some(Expr::Not(a)), Some(b)) => **a == *b,
+        _ => false,
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether the name of an argument and the way to a value mean the same thing.
+
+/// How well two names go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Agreement {
+    /// They have nothing in common.
+    None,
+    /// They share a word, or one says what the other is a kind of (`user` and `users[0].id`).
+    Weak,
+    /// They say the same (`issue_key` and `issue.key`).
+    Strong,
+}
+
+impl Agreement {
+    /// What the agreement is worth as evidence, in bits.
+    pub fn bits(self) -> f64 {
+        match self {
+            Agreement::None => 0.0,
+            Agreement::Weak => 3.0,
+            Agreement::Strong => 8.0,
+        }
+    }
+}
+
+/// The words of a name, in lower case and singular: `issueKeys` is `issue key`.
+pub fn words(name: &str) -> Vec<String> {
+    words_as_they_are(name).into_iter().map(|w| singular(&w)).collect()
+}
+
+/// The words of a name, in lower case: `issueKeys` is `issue keys`.
+pub fn words_as_they_are(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut before_lower = false;
+    for c in name.chars() {
+        let starts = c.is_uppercase() && before_lower;
+        if (!c.is_alphanumeric() || starts) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        before_lower = c.is_lowercase() || c.is_numeric();
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// `categories` is `category`, `boxes` is `box`, `pages` is `page`; `status` and `address` stay.
+pub fn singular(word: &str) -> String {
+    let ends = |suffix: &str| word.len() > suffix.len() + 1 && word.ends_with(suffix);
+    let without = |n: usize| word.get(..word.len().saturating_sub(n)).unwrap_or_default().to_owned();
+    if ends("ies") {
+        return without(3) + "y";
+    }
+    if ["sses", "xes", "ches", "shes"].iter().any(|s| ends(s)) {
+        return without(2);
+    }
+    if ends("s") && !["ss", "us", "is", "as"].iter().any(|s| word.ends_with(s)) {
+        return without(1);
+    }
+    word.to_owned()
+}
+
+/// Words that say that a value names something, not what.
+const GENERIC: &[&str] =
+    &["id", "key", "ref", "name", "number", "no", "uuid", "url", "value", "path", "code", "href", "uri", "slug", "handle"];
+
+/// How well the name of a use goes with the keys on the way to a value, outermost first.
+pub fn agreement(used_as: &[String], keys: &[&str]) -> Agreement {
+    let Some(last) = keys.last() else { return Agreement::None };
+    let source = words(last);
+    if used_as.is_empty() || source.is_empty() {
+        return Agreement::None;
+    }
+    if used_as == source {
+        return Agreement::Strong;
+    }
+    let parent: Vec<String> = keys.iter().rev().skip(1).take(1).flat_map(|k| words(k)).collect();
+    let full: Vec<String> = parent.iter().chain(&source).cloned().collect();
+    let covers = |whole: &[String], part: &[String]| part.iter().all(|w| whole.contains(w));
+    let specific = |words: &[String]| words.iter().any(|w| !GENERIC.contains(&w.as_str()));
+    if covers(&full, used_as) && used_as.last() == source.last() && specific(used_as) {
+        return Agreement::Strong;
+    }
+    if covers(used_as, &source) && (specific(&source) || used_as.last() == source.last()) {
+        return if specific(&source) && used_as.last() == source.last() { Agreement::Strong } else { Agreement::Weak };
+    }
+    if parent.iter().any(|w| used_as.contains(w)) || source.iter().any(|w| specific(std::slice::from_ref(w)) && used_as.contains(w)) {
+        return Agreement::Weak;
+    }
+    Agreement::None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(used_as: &str, keys: &[&str], expected: Agreement) {
+        assert_eq!(agreement(&words(used_as), keys), expected, "{used_as} from {keys:?}");
+    }
+
+    #[test]
+    fn names_agree_by_their_words() {
+        check("region", &["host", "region"], Agreement::Strong);
+        check("issue_key", &["issue", "key"], Agreement::Strong);
+        check("issueKey", &["issue_key"], Agreement::Strong);
+        check("user", &["users", "id"], Agreement::Weak);
+        check("ticket", &["stale", "id"], Agreement::None);
+        check("project_id", &["projects", "id"], Agreement::Strong);
+        check("quantity", &["count"], Agreement::None);
+        check("limit", &["page"], Agreement::None);
+        check("id", &["id"], Agreement::Strong);
+        check("on", &["id"], Agreement::None);
+    }
+
+    #[test]
+    fn plurals_are_undone() {
+        for (plural, one) in
+            [("pages", "page"), ("categories", "category"), ("boxes", "box"), ("status", "status"), ("addresses", "address")]
+        {
+            assert_eq!(singular(plural), one);
+        }
+    }
+}

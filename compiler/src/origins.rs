@@ -1,0 +1,254 @@
+//! Where each value came from.
+//!
+//! Before: a skeleton of nodes with every frame that reached them. After: for each argument, list, test and output one template that
+//! gives the recorded value in every frame. Candidates are made from one frame and tried out in all others by the language's own
+//! evaluation, so what is accepted here means the same when it runs.
+//!
+//! A reference is taken only where it explains more than it costs: the value's own information, plus what agreeing names say, must
+//! exceed what it takes to name the place. A small number or an enum word never makes an edge alone.
+
+mod candidates;
+mod compose;
+mod lists;
+mod literals;
+mod loops;
+mod pick;
+pub mod scope;
+mod separate;
+mod value;
+
+use crate::diagnostics::Diagnostic;
+use crate::index::Index;
+use crate::names;
+use crate::script::Script;
+use crate::tree::{BodyId, FrameId, NodeId, Tree};
+pub use literals::{Inputs, Secrets, has_secret_shape, looks_secret};
+use ltc_workflow::document::Duration;
+use ltc_workflow::expr::Expr;
+use ltc_workflow::template::Template;
+use ltc_workflow::{Object, Value};
+use smol_str::SmolStr;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was found out.
+#[derive(Debug)]
+pub struct Plan {
+    /// The skeleton.
+    pub tree: Tree,
+    /// What each node does.
+    pub points: BTreeMap<NodeId, Point>,
+    /// When a node is reached, where it is not always.
+    pub presence: BTreeMap<NodeId, Presence>,
+    /// What the workflow returns.
+    pub output: Option<Template>,
+    /// The inputs by name, as JSON Schemas.
+    pub inputs: Object,
+    /// Per run: what the inputs were.
+    pub given: Vec<Object>,
+    /// Names of secrets, and per run what they were.
+    pub secrets: Secrets,
+    /// Where each argument comes from.
+    pub findings: Vec<Finding>,
+    /// Loops that turned out to be none, by run and first call: they must be taken for straight code.
+    pub banned: BTreeSet<(usize, usize)>,
+    /// Guesses and doubts.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a node does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Point {
+    /// A call with these arguments.
+    Call(Vec<(SmolStr, Template)>),
+    /// Once for each item.
+    Each {
+        /// The list.
+        list: Expr,
+        /// Only these items.
+        test: Option<Expr>,
+    },
+    /// Again until this is true.
+    Repeat {
+        /// When it ends.
+        until: Expr,
+        /// The pause.
+        every: Option<Duration>,
+        /// The most rounds.
+        at_most: u32,
+    },
+}
+
+/// When a node is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Presence {
+    /// Where this is true.
+    When(Expr),
+    /// In this case of a switch; the nodes of one switch share its number.
+    Case {
+        /// The switch.
+        switch: usize,
+        /// The test of the case.
+        when: Expr,
+    },
+}
+
+/// Where a value comes from, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The node, or `None` for the output.
+    pub node: Option<NodeId>,
+    /// Which argument, as a path.
+    pub argument: String,
+    /// What was taken.
+    pub origin: Origin,
+    /// Why, in a few words.
+    pub evidence: String,
+    /// What else explains the value, with why it lost.
+    pub losers: Vec<(Expr, String)>,
+}
+
+/// What a value was taken for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// A reference.
+    Reference(Expr),
+    /// A text with references in it.
+    Text(Template),
+    /// The same each time.
+    Constant(Value),
+    /// An input that was made for it.
+    Input(SmolStr),
+    /// A secret.
+    Secret(SmolStr),
+}
+
+/// A point of the program at which a value is used.
+#[derive(Clone, Debug)]
+pub struct Spot {
+    /// The node; `None` for the output.
+    pub node: Option<NodeId>,
+    /// The body that it is in.
+    pub body: BodyId,
+    /// The server and the tool, where it is an argument.
+    pub tool: Option<(SmolStr, SmolStr)>,
+    /// The way to it: keys and positions.
+    pub path: Vec<SmolStr>,
+}
+
+impl Spot {
+    /// The words of the nearest key.
+    pub fn words(&self) -> Vec<String> {
+        self.key().map(|k| names::words(k)).unwrap_or_default()
+    }
+
+    /// The nearest key.
+    pub fn key(&self) -> Option<&str> {
+        self.path.iter().rev().map(SmolStr::as_str).find(|k| !k.starts_with('['))
+    }
+
+    /// The spot one step further in.
+    #[must_use]
+    pub fn at(&self, step: impl Into<SmolStr>) -> Spot {
+        let mut spot = self.clone();
+        spot.path.push(step.into());
+        spot
+    }
+
+    /// The way to it as text: `to[0].email`.
+    pub fn path_text(&self) -> String {
+        let mut text = String::new();
+        for step in &self.path {
+            if !text.is_empty() && !step.starts_with('[') {
+                text.push('.');
+            }
+            text.push_str(step);
+        }
+        text
+    }
+}
+
+/// One recorded use of a value.
+#[derive(Clone, Debug)]
+pub struct Use {
+    /// The frame.
+    pub frame: FrameId,
+    /// The call whose argument it is, or the number of calls for the output.
+    pub call: usize,
+    /// The value.
+    pub value: Value,
+}
+
+/// What is being found out.
+pub struct Explainer<'a> {
+    scripts: &'a [Script],
+    indexes: &'a [Index],
+    tree: Tree,
+    inputs: Inputs,
+    secrets: Secrets,
+    points: BTreeMap<NodeId, Point>,
+    presence: BTreeMap<NodeId, Presence>,
+    findings: Vec<Finding>,
+    diagnostics: Vec<Diagnostic>,
+    banned: BTreeSet<(usize, usize)>,
+    /// What was taken for a text before, and in which body: a value that is used again is the same value.
+    known: BTreeMap<SmolStr, Vec<(BodyId, Expr)>>,
+    /// The picks that were taken, as text.
+    picked: BTreeSet<String>,
+    switches: usize,
+}
+
+/// Finds out where everything in `tree` comes from.
+pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
+    let mut explainer = Explainer {
+        scripts,
+        indexes,
+        tree,
+        inputs: Inputs::given(scripts),
+        secrets: Secrets::default(),
+        points: BTreeMap::new(),
+        presence: BTreeMap::new(),
+        findings: Vec::new(),
+        diagnostics: Vec::new(),
+        banned: BTreeSet::new(),
+        known: BTreeMap::new(),
+        picked: BTreeSet::new(),
+        switches: 0,
+    };
+    explainer.body(BodyId(0));
+    let output = explainer.output();
+    Plan {
+        tree: explainer.tree,
+        points: explainer.points,
+        presence: explainer.presence,
+        output,
+        inputs: explainer.inputs.schemas(),
+        given: explainer.inputs.given_values(),
+        secrets: explainer.secrets,
+        findings: explainer.findings,
+        banned: explainer.banned,
+        diagnostics: explainer.diagnostics,
+    }
+}
+
+impl Explainer<'_> {
+    /// What a run was given, with the inputs that were made so far.
+    pub fn input(&self, run: usize) -> Option<Object> {
+        self.inputs.of(run).cloned()
+    }
+
+    fn output(&mut self) -> Option<Template> {
+        let runs = self.tree.body(BodyId(0)).map(|b| b.frames.clone()).unwrap_or_default();
+        let uses: Vec<Use> = runs
+            .into_iter()
+            .filter_map(|frame| {
+                let script = self.scripts.get(self.tree.run(frame))?;
+                Some(Use { frame, call: script.calls.len(), value: script.output.clone()? })
+            })
+            .collect();
+        if uses.is_empty() {
+            return None;
+        }
+        let spot = Spot { node: None, body: BodyId(0), tool: None, path: Vec::new() };
+        self.template(&spot, &uses)
+    }
+}

@@ -1,0 +1,399 @@
+//! References that give a value: found in one frame, tried out in all.
+
+use super::scope::Relative;
+use super::{Explainer, Spot, Use};
+use crate::index::{PathStep, Place, Source, scalar_text};
+use crate::names::{self, Agreement};
+use crate::reroll::patterns::{is_visible, keys};
+use crate::text::{bits, is_name, is_specific};
+use ltc_workflow::Value;
+use ltc_workflow::expr::{BinaryOp, Expr, Function};
+use std::collections::BTreeSet;
+
+/// An expression that gives the value in every frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The expression.
+    pub expr: Expr,
+    /// What it explains beyond what it costs, in bits; below zero it is chance.
+    pub score: f64,
+    /// Where it starts.
+    pub source: Source,
+    /// Whether the result only gives back what the call was told.
+    pub echo: bool,
+    /// How well the names go together.
+    pub agreement: Agreement,
+    /// What was guessed on the way, for people.
+    pub guesses: Vec<String>,
+}
+
+/// What it takes to name any place at all, in bits.
+const COST_OF_A_PLACE: f64 = 9.0;
+/// The same for an input: there are few, and they are there to be used.
+const COST_OF_AN_INPUT: f64 = 5.0;
+/// What a cut out of prose costs more.
+const COST_OF_A_CUT: f64 = 2.0;
+/// What a result costs more that only gives back what its call was told.
+const COST_OF_AN_ECHO: f64 = 4.0;
+/// What a value is worth more whose name a hint prefers.
+const WORTH_OF_A_PREFERENCE: f64 = 4.0;
+/// More information than this is certainty.
+const MOST_EVIDENCE: f64 = 48.0;
+
+impl Explainer<'_> {
+    /// All references that give the value in every frame and explain more than they cost, best first.
+    pub(super) fn references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
+        // A constant output makes no sense: there even a little evidence is taken, and reported.
+        let slack = if spot.node.is_none() { 9.0 } else { 0.0 };
+        let mut found = self.scored_references(spot, uses);
+        found.retain(|c| c.score + slack >= 0.0);
+        found.sort_by(|a, b| {
+            a.echo
+                .cmp(&b.echo)
+                .then_with(|| b.score.total_cmp(&a.score))
+                .then_with(|| b.agreement.cmp(&a.agreement))
+                .then_with(|| by_source(a, b))
+        });
+        let mut seen: Vec<Expr> = Vec::new();
+        found.retain(|c| !seen.contains(&c.expr) && (seen.push(c.expr.clone()), true).1);
+        found
+    }
+
+    /// All references that give the value in every frame, in no order.
+    pub(super) fn scored_references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
+        let Some(first) = uses.first() else { return Vec::new() };
+        if is_trivial(&first.value) {
+            return if matches!(first.value, Value::Bool(_)) { self.named_alike(spot, uses) } else { Vec::new() };
+        }
+        let evidence = evidence(uses);
+        let mut found = self.counters(spot, uses, evidence);
+        found.extend(self.known_before(spot, uses, evidence));
+        let run = self.tree.run(first.frame);
+        let Some((script, index)) = self.scripts.get(run).zip(self.indexes.get(run)) else { return found };
+        let places = match scalar_text(&first.value) {
+            Some(text) => index.places(text),
+            None => index.trees(&first.value),
+        };
+        for place in places.iter().filter(|p| is_visible(script, first.call, p)) {
+            let echo = self.is_echo(run, place, &first.value);
+            let agreement = names::agreement(&spot.words(), &keys(&place.path));
+            let preferred = self.is_preferred(run, place);
+            for relative in self.relative(place.source, &place.path, first.frame) {
+                for closed in self.closings(&relative, first) {
+                    let exprs = match place.span {
+                        None => vec![(closed.expr.clone(), 0.0)],
+                        Some(_) if !may_be_cut(&first.value) => Vec::new(),
+                        Some(span) => self.cuts(&closed.expr, span, first.frame),
+                    };
+                    for (expr, cut) in exprs {
+                        let Some(expr) = self.coerced(expr, uses) else { continue };
+                        let base = if place.source == Source::Input { COST_OF_AN_INPUT } else { COST_OF_A_PLACE };
+                        let cost = base + closed.cost + cut + if echo { COST_OF_AN_ECHO } else { 0.0 } + depth(&relative.path);
+                        // Names say nothing where the item itself was guessed.
+                        let guessed = closed.guesses.iter().any(|g| !g.starts_with("the only"));
+                        let named = if guessed { 0.0 } else { agreement.bits() };
+                        let worth = evidence + named + if preferred { WORTH_OF_A_PREFERENCE } else { 0.0 };
+                        let guesses = closed.guesses.clone();
+                        found.push(Candidate { expr, score: worth - cost, source: place.source, echo, agreement, guesses });
+                        break;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// One reference for each way that the runs went: the first that is there. What one way gives must be missing in the others.
+    pub(super) fn coalesced(&self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        let mut left: Vec<&Use> = uses.iter().collect();
+        let mut parts: Vec<Expr> = Vec::new();
+        while let Some(first) = left.first().copied() {
+            let fits = |expr: &Expr| {
+                let safe = expr.clone().binary(BinaryOp::Coalesce, Expr::Literal(Value::Null));
+                uses.iter().all(|u| self.value_in(&safe, u.frame).is_some_and(|v| v.is_null() || v == u.value))
+            };
+            let best = self.references(spot, std::slice::from_ref(first)).into_iter().map(|c| c.expr).find(fits)?;
+            left.retain(|u| self.value_in(&best, u.frame).as_ref() != Some(&u.value));
+            parts.push(best);
+        }
+        let expr = parts.into_iter().reduce(|a, b| a.binary(BinaryOp::Coalesce, b))?;
+        self.gives(&expr, uses).then_some(expr)
+    }
+
+    /// `expr`, with the coercion that makes it give the value in every frame; `None` where nothing does.
+    pub(super) fn coerced(&self, expr: Expr, uses: &[Use]) -> Option<Expr> {
+        let first = uses.first()?;
+        let got = self.value_in(&expr, first.frame)?;
+        let expr = match (&first.value, &got) {
+            (Value::String(_), Value::Number(_)) => expr.apply(Function::ToString),
+            (Value::Number(_), Value::String(_)) => expr.apply(Function::ToNumber),
+            _ => expr,
+        };
+        self.gives(&expr, uses).then_some(expr)
+    }
+
+    /// Whether `expr` gives the value in every frame.
+    pub(super) fn gives(&self, expr: &Expr, uses: &[Use]) -> bool {
+        uses.iter().all(|u| self.value_in(expr, u.frame).as_ref() == Some(&u.value))
+    }
+
+    /// A value that was explained before in a body around this one is the same value again.
+    pub(super) fn known_before(&self, spot: &Spot, uses: &[Use], evidence: f64) -> Vec<Candidate> {
+        let Some(first) = uses.first() else { return Vec::new() };
+        let Some(text) = scalar_text(&first.value) else { return Vec::new() };
+        let around = self.bodies_around(spot.body);
+        let known = self.known.get(text).map(Vec::as_slice).unwrap_or_default();
+        let usable = known.iter().filter(|(body, _)| around.contains(body)).filter_map(|(_, expr)| self.coerced(expr.clone(), uses));
+        usable
+            .map(|expr| Candidate {
+                expr,
+                score: evidence - COST_OF_A_PLACE + 1.0,
+                source: Source::Task,
+                echo: false,
+                agreement: Agreement::None,
+                guesses: Vec::new(),
+            })
+            .collect()
+    }
+
+    /// The bodies around a body, itself first.
+    fn bodies_around(&self, body: crate::tree::BodyId) -> Vec<crate::tree::BodyId> {
+        let mut around = vec![body];
+        let mut at = body;
+        while let Some(outer) = self.tree.nodes.iter().find_map(|n| match &n.kind {
+            crate::tree::NodeKind::Loop { body, .. } if *body == at => Some(n.body),
+            _ => None,
+        }) {
+            around.push(outer);
+            at = outer;
+        }
+        around
+    }
+
+    /// A number that grows with the rounds of a loop.
+    fn counters(&self, spot: &Spot, uses: &[Use], evidence: f64) -> Vec<Candidate> {
+        let numbers: Option<Vec<(i64, i64)>> = uses
+            .iter()
+            .map(|u| {
+                let frame = self.tree.frame(u.frame)?;
+                let round = i64::try_from(frame.round).ok().filter(|_| frame.of.is_some_and(|n| self.is_repeat(n)))?;
+                Some((round, u.value.as_number()?.as_i64()?))
+            })
+            .collect();
+        let Some([(r0, v0), (r1, v1), ..]) = numbers.as_deref() else { return Vec::new() };
+        if r1 <= r0 || v1 <= v0 || (v1 - v0) % (r1 - r0) != 0 {
+            return Vec::new();
+        }
+        let step = (v1 - v0) / (r1 - r0);
+        let start = v0 - step * r0;
+        let index = Expr::name("loop").key("index");
+        let grown = if step == 1 { index } else { index.binary(BinaryOp::Multiply, Expr::Literal(step.into())) };
+        let expr = if start == 0 { grown } else { grown.binary(BinaryOp::Add, Expr::Literal(start.into())) };
+        if !self.gives(&expr, uses) {
+            return Vec::new();
+        }
+        let agreement = names::agreement(&spot.words(), &["page"]);
+        vec![Candidate { expr, score: evidence.max(6.0), source: Source::Task, echo: false, agreement, guesses: Vec::new() }]
+    }
+
+    /// A boolean has no information of its own: only an input or a field of the very same name gives one.
+    fn named_alike(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
+        let (Some(first), Some(key)) = (uses.first(), spot.key()) else { return Vec::new() };
+        let expr = Expr::input(key);
+        let given = self.input(self.tree.run(first.frame)).is_some_and(|i| i.contains_key(key));
+        if given && self.gives(&expr, uses) {
+            return vec![Candidate {
+                expr,
+                score: 4.0,
+                source: Source::Input,
+                echo: false,
+                agreement: Agreement::Strong,
+                guesses: Vec::new(),
+            }];
+        }
+        if distinct(uses) < 2 && spot.node.is_some() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for node in self.nodes_before(spot) {
+            let expr = Expr::step(crate::tree::step_name(node)).key(key);
+            if self.gives(&expr, uses) {
+                let source = Source::Call(node.0);
+                found.push(Candidate { expr, score: 1.0, source, echo: false, agreement: Agreement::Strong, guesses: Vec::new() });
+            }
+        }
+        found
+    }
+
+    /// The nodes before a spot in its own body, latest first; for the output all of the workflow's.
+    pub(super) fn nodes_before(&self, spot: &Spot) -> Vec<crate::tree::NodeId> {
+        let nodes = self.tree.body(spot.body).map(|b| b.nodes.as_slice()).unwrap_or_default();
+        let before = nodes.iter().take_while(|n| Some(**n) != spot.node);
+        let mut before: Vec<_> = before.copied().collect();
+        before.reverse();
+        before
+    }
+
+    /// Whether a result only gives back what its call was told.
+    fn is_echo(&self, run: usize, place: &Place, value: &Value) -> bool {
+        let Source::Call(call) = place.source else { return false };
+        let Some(act) = self.scripts.get(run).and_then(|s| s.calls.get(call)) else { return false };
+        let text = scalar_text(value);
+        act.arguments.iter().any(|(_, argument)| holds(argument, value, text))
+    }
+
+    fn is_preferred(&self, run: usize, place: &Place) -> bool {
+        let Source::Call(call) = place.source else { return false };
+        let Some(script) = self.scripts.get(run) else { return false };
+        let Some(hints) = script.calls.get(call).and_then(|act| script.hints(&act.server)) else { return false };
+        keys(&place.path).iter().any(|key| hints.prefer.contains(*key))
+    }
+}
+
+/// Earlier sources before later ones, but of two results the newer one.
+fn by_source(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    match (a.source, b.source) {
+        (Source::Call(a), Source::Call(b)) => b.cmp(&a),
+        (a, b) => a.cmp(&b),
+    }
+}
+
+/// Whether a value says enough to be cut out of prose: words of a language stand in every prose.
+fn may_be_cut(value: &Value) -> bool {
+    let Some(text) = scalar_text(value) else { return false };
+    is_specific(text) || (is_name(text) && text.contains(' '))
+}
+
+fn is_trivial(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        Value::Number(_) => false,
+    }
+}
+
+fn depth(path: &[PathStep]) -> f64 {
+    path.iter().map(|_| 0.25).sum()
+}
+
+/// What the uses say together: each different value counts once.
+pub(super) fn evidence(uses: &[Use]) -> f64 {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut sum = 0.0;
+    for used in uses {
+        let text = match scalar_text(&used.value) {
+            Some(text) => text.to_owned(),
+            None => ltc_workflow::json::to_canonical_string(&used.value),
+        };
+        if sum >= MOST_EVIDENCE {
+            break;
+        }
+        let says = bits(&text);
+        if seen.insert(text) {
+            sum += says;
+        }
+    }
+    sum.min(MOST_EVIDENCE)
+}
+
+/// How many different values there are.
+pub(super) fn distinct(uses: &[Use]) -> usize {
+    let mut seen: Vec<&Value> = Vec::new();
+    for used in uses {
+        if !seen.contains(&&used.value) {
+            seen.push(&used.value);
+        }
+        if seen.len() > 1 {
+            break;
+        }
+    }
+    seen.len()
+}
+
+/// Whether `value` stands in an argument, as a whole or inside a text.
+fn holds(argument: &Value, value: &Value, text: Option<&str>) -> bool {
+    if argument == value {
+        return true;
+    }
+    match argument {
+        Value::Array(items) => items.iter().any(|item| holds(item, value, text)),
+        Value::Object(object) => object.iter().any(|(_, item)| holds(item, value, text)),
+        Value::String(argument) => text.is_some_and(|t| t.len() > 3 && argument.contains(t) || argument == t),
+        Value::Number(argument) => text == Some(argument.as_str()),
+        Value::Null | Value::Bool(_) => false,
+    }
+}
+
+/// A place, told as an expression without open positions.
+#[derive(Clone, Debug)]
+pub(super) struct Closed {
+    /// The expression.
+    pub expr: Expr,
+    /// What the picks on the way cost.
+    pub cost: f64,
+    /// What was guessed on the way.
+    pub guesses: Vec<String>,
+}
+
+/// How many ways to one place are followed.
+const MOST_WAYS: usize = 4;
+
+impl Explainer<'_> {
+    /// The ways to close the positions of a place, cheapest first.
+    pub(super) fn closings(&self, relative: &Relative, used: &Use) -> Vec<Closed> {
+        let Some(value) = self.value_in(&relative.base, used.frame) else { return Vec::new() };
+        let mut ways = vec![(Closed { expr: relative.base.clone(), cost: 0.0, guesses: Vec::new() }, value)];
+        for step in &relative.path {
+            let mut next = Vec::new();
+            for (way, value) in ways {
+                let inside = match step {
+                    PathStep::Key(key) => {
+                        let Some(inner) = value.get(key) else { continue };
+                        for entry in self.entries(&way.expr, &value, key, used) {
+                            let guesses = way.guesses.iter().cloned().chain(entry.guesses).collect();
+                            next.push((Closed { expr: entry.expr, cost: way.cost + entry.cost, guesses }, inner.clone()));
+                        }
+                        continue;
+                    }
+                    PathStep::Json => {
+                        value.as_str().and_then(crate::index::open_json).map(|v| (way.expr.clone().apply(Function::ParseJson), v))
+                    }
+                    PathStep::Python => {
+                        value.as_str().and_then(crate::index::open_python).map(|v| (way.expr.clone().apply(Function::ParsePython), v))
+                    }
+                    PathStep::Index(at) => {
+                        let Some(item) = value.at(*at) else { continue };
+                        for pick in self.picks(&way.expr, &value, *at, used) {
+                            let guesses = way.guesses.iter().cloned().chain(pick.guesses).collect();
+                            next.push((Closed { expr: pick.expr, cost: way.cost + pick.cost, guesses }, item.clone()));
+                        }
+                        continue;
+                    }
+                };
+                next.extend(inside.map(|(expr, v)| (Closed { expr, ..way }, v)));
+            }
+            next.sort_by(|a, b| a.0.cost.total_cmp(&b.0.cost));
+            next.truncate(MOST_WAYS);
+            ways = next;
+        }
+        ways.into_iter().map(|(way, _)| way).collect()
+    }
+
+    /// The ways to cut a part out of the text that `expr` gives, with what they cost.
+    pub(super) fn cuts(&self, expr: &Expr, span: (usize, usize), frame: crate::tree::FrameId) -> Vec<(Expr, f64)> {
+        let Some(Value::String(text)) = self.value_in(expr, frame) else { return Vec::new() };
+        let anchors = super::compose::anchors(&text, span);
+        let cut = |(before, after): (String, String)| {
+            let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
+            (call, COST_OF_A_CUT)
+        };
+        anchors.into_iter().map(cut).collect()
+    }
+}
+
+/// A text as an expression.
+pub(super) fn literal(text: &str) -> Expr {
+    Expr::Literal(Value::from(text))
+}

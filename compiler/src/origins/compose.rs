@@ -1,0 +1,373 @@
+//! Texts that are made of something: fixed text with references in it, items joined by a separator, JSON in a text, a slug.
+//!
+//! Before: `https://shop.example.com/users/usr_81/orders` and an earlier result `{id: "usr_81"}`. After:
+//! `https://shop.example.com/users/${{ … .id }}/orders`. A part is replaced only between words, and only where it says enough.
+
+use super::candidates::{Candidate, literal};
+use super::lists::to_expr;
+use super::{Explainer, Origin, Spot, Use};
+use crate::index::{Source, open_json, windows};
+use crate::text::{bits, is_name, is_opaque, is_specific, tokens};
+use ltc_workflow::expr::{Expr, Function};
+use ltc_workflow::template::{Piece, Template};
+use ltc_workflow::{Value, json};
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+
+/// What a reference inside a text costs more than one that is the whole value.
+const COST_OF_A_PART: f64 = 2.0;
+/// What a part is worth more where another part of the same text comes from the same object.
+const WORTH_OF_A_NEIGHBOUR: f64 = 7.0;
+/// Separators that join items, longest first.
+const SEPARATORS: &[&str] = &[", ", "; ", " | ", "\n", ",", ";", "|", " ", "+", "/", ":"];
+/// Texts longer than this many windows are taken as they are.
+const MOST_WINDOWS: usize = 60_000;
+
+/// A part of a text that a reference gives.
+struct Part {
+    start: usize,
+    end: usize,
+    expr: Expr,
+    score: f64,
+    object: Option<Expr>,
+}
+
+impl Explainer<'_> {
+    /// The template for a text that is no reference as a whole.
+    pub(super) fn compose(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        if let Some(expr) = self.joined(spot, uses).or_else(|| self.reshaped(spot, uses)).or_else(|| self.json_text(spot, uses)) {
+            self.find(spot, Origin::Reference(expr.clone()), "made from what is known".to_owned(), Vec::new());
+            return Some(Template::Expr(expr));
+        }
+        let template = self.parts_of_first(spot, uses).or_else(|| self.common_parts(spot, uses))?;
+        self.know_parts(spot, uses, &template);
+        self.find(spot, Origin::Text(template.clone()), "parts of the text come from elsewhere".to_owned(), Vec::new());
+        Some(template)
+    }
+
+    /// Items of a list, joined by a separator.
+    fn joined(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        for separator in SEPARATORS {
+            let rows: Vec<Vec<Value>> =
+                uses.iter().filter_map(|u| u.value.as_str()).map(|text| text.split(separator).map(Value::from).collect()).collect();
+            if rows.iter().all(|row: &Vec<Value>| row.len() < 2) || rows.iter().flatten().any(|v| v.as_str() == Some("")) {
+                continue;
+            }
+            if let Some(list) = self.mapped(spot, uses, &rows) {
+                let expr = Expr::Call(Function::Join, vec![list, literal(separator)]);
+                if self.gives(&expr, uses) {
+                    return Some(expr);
+                }
+            }
+        }
+        None
+    }
+
+    /// Something known in lower case, in upper case or as a slug.
+    fn reshaped(&self, _spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        let first = uses.first()?;
+        let text = first.value.as_str()?;
+        if bits(text) < 10.0 {
+            return None;
+        }
+        let given = self.given_features(&[first.frame]);
+        let known = self.known.values().flatten().map(|(_, expr)| expr);
+        let exprs = given.iter().map(|f| &f.expr).chain(known).filter(|e| matches!(self.value_in(e, first.frame), Some(Value::String(_))));
+        let shapes = [Function::Slug, Function::Lower, Function::Upper, Function::Trim, Function::UrlEncode];
+        let differs = |e: &&Expr| self.value_in(e, first.frame).as_ref() != Some(&first.value);
+        let mut tried = exprs.filter(differs).flat_map(|e| shapes.iter().map(move |f| e.clone().apply(*f)));
+        tried.find(|expr| self.gives(expr, uses))
+    }
+
+    /// A JSON text of an object or a list, written without blanks, that holds references.
+    fn json_text(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        let opened = |u: &Use| {
+            let text = u.value.as_str()?;
+            let value = open_json(text)?;
+            (json::to_string(&value) == text).then_some(Use { value, ..u.clone() })
+        };
+        let inner: Vec<Use> = uses.iter().map(opened).collect::<Option<_>>()?;
+        let before = self.findings.len();
+        let expr = to_expr(&self.template(spot, &inner)?).apply(Function::ToJson);
+        let refers =
+            self.findings.get(before..).unwrap_or_default().iter().any(|f| matches!(f.origin, Origin::Reference(_) | Origin::Text(_)));
+        if refers && self.gives(&expr, uses) {
+            return Some(expr);
+        }
+        self.findings.truncate(before);
+        None
+    }
+
+    /// The parts of the first text that references give, tried out on all others.
+    fn parts_of_first(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        for model in uses.iter().take(2) {
+            let text = model.value.as_str()?;
+            let parts = self.best_parts(spot, model, text);
+            if parts.is_empty() {
+                continue;
+            }
+            let template = assemble(text, &parts);
+            if uses.iter().all(|u| self.template_in(&template, u.frame).as_ref() == Some(&u.value)) {
+                return Some(template);
+            }
+        }
+        None
+    }
+
+    /// Remembers what the parts of a text were taken for.
+    fn know_parts(&mut self, spot: &Spot, uses: &[Use], template: &Template) {
+        let (Template::Text(pieces), Some(first)) = (template, uses.first()) else { return };
+        for piece in pieces {
+            if let Piece::Expr(expr) = piece
+                && let Some(value) = self.value_in(expr, first.frame)
+            {
+                self.know(spot, &value, expr.clone());
+            }
+        }
+    }
+
+    /// The parts that together explain most, without overlap.
+    fn best_parts(&self, spot: &Spot, model: &Use, text: &str) -> Vec<Part> {
+        let found = self.parts(spot, model, text, &[]);
+        let chosen = without_overlap(found, text.len());
+        let objects: Vec<Expr> = chosen.iter().filter_map(|p| p.object.clone()).collect();
+        if objects.is_empty() {
+            return chosen;
+        }
+        without_overlap(self.parts(spot, model, text, &objects), text.len())
+    }
+
+    fn parts(&self, spot: &Spot, model: &Use, text: &str, neighbours: &[Expr]) -> Vec<Part> {
+        let run = self.tree.run(model.frame);
+        let (Some(index), windows) = (self.indexes.get(run), windows(text)) else { return Vec::new() };
+        if windows.len() > MOST_WINDOWS {
+            return Vec::new();
+        }
+        let mut windows: Vec<(usize, usize)> = windows
+            .into_iter()
+            .filter(|(start, end)| {
+                let part = text.get(*start..*end).unwrap_or_default();
+                !part.trim().is_empty() && (!index.places(part).is_empty() || self.known.contains_key(part))
+            })
+            .collect();
+        windows.sort_by_key(|(start, end)| (std::cmp::Reverse(end - start), *start));
+        let mut found: Vec<Part> = Vec::new();
+        for (start, end) in windows {
+            if found.iter().any(|p| p.start <= start && end <= p.end) {
+                continue;
+            }
+            let part = text.get(start..end).unwrap_or_default();
+            let used = [Use { value: Value::from(part), ..model.clone() }];
+            let scored = self.scored_references(spot, &used).into_iter().filter(|c| may_be_part(part, c));
+            let best = scored
+                .map(|c| {
+                    let object = object_of(&c.expr);
+                    let near = object.as_ref().is_some_and(|o| neighbours.contains(o));
+                    (c.score - COST_OF_A_PART + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, c.expr, object)
+                })
+                .filter(|(score, _, _)| *score > 0.0)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            found.extend(best.map(|(score, expr, object)| Part { start, end, expr: unwrapped(expr), score, object }));
+        }
+        found
+    }
+
+    /// Where the first text cannot be taken apart alone: what all texts share stays, and what differs must come from somewhere.
+    fn common_parts(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let texts: Vec<&str> = uses.iter().filter_map(|u| u.value.as_str()).collect();
+        let first = *texts.first()?;
+        if texts.len() < 2 || texts.iter().all(|t| *t == first) {
+            return None;
+        }
+        let shared_start = texts.iter().fold(first.len(), |n, t| common_prefix(first, t).min(n));
+        let shared_end =
+            texts.iter().fold(first.len() - shared_start, |n, t| common_suffix(first, t).min(n).min(t.len().saturating_sub(shared_start)));
+        let starts: Vec<usize> = borders(first, 0, shared_start).into_iter().rev().take(4).collect();
+        let ends: Vec<usize> = borders(first, first.len() - shared_end, first.len()).into_iter().take(4).collect();
+        for start in &starts {
+            for end in &ends {
+                let tail = first.len() - end;
+                let middle = |u: &Use| {
+                    Some(Use {
+                        value: Value::from(u.value.as_str()?.get(*start..u.value.as_str()?.len().checked_sub(tail)?)?),
+                        ..u.clone()
+                    })
+                };
+                let Some(middles) = uses.iter().map(middle).collect::<Option<Vec<Use>>>() else { continue };
+                let Some(best) = self.references(spot, &middles).into_iter().next() else { continue };
+                let model = uses.first()?;
+                let mut pieces = self.pieces(spot, model, first.get(..*start)?);
+                pieces.push(Piece::Expr(unwrapped(best.expr)));
+                pieces.extend(self.pieces(spot, model, first.get(*end..)?));
+                let template = Template::Text(pieces);
+                if uses.iter().all(|u| self.template_in(&template, u.frame).as_ref() == Some(&u.value)) {
+                    return Some(template);
+                }
+            }
+        }
+        None
+    }
+
+    fn pieces(&self, spot: &Spot, model: &Use, text: &str) -> Vec<Piece> {
+        match assemble(text, &self.best_parts(spot, model, text)) {
+            Template::Text(pieces) => pieces,
+            Template::Expr(expr) => vec![Piece::Expr(expr)],
+            Template::Literal(_) | Template::Array(_) | Template::Object(_) if text.is_empty() => Vec::new(),
+            Template::Literal(_) | Template::Array(_) | Template::Object(_) => vec![Piece::Text(SmolStr::new(text))],
+        }
+    }
+}
+
+/// Whether a part of a text may come from there. Words of a language stand in every text: only an input, a name or something specific counts;
+/// what a result gives back of its call's own arguments never does, and prose only gives what is specific.
+fn may_be_part(part: &str, candidate: &Candidate) -> bool {
+    if matches!(candidate.expr, Expr::Literal(_)) || candidate.echo {
+        return false;
+    }
+    let is_cut = matches!(&candidate.expr, Expr::Call(Function::Between, _));
+    match candidate.source {
+        Source::Input | Source::Task => true,
+        Source::Call(_) if is_cut => is_specific(part) && bits(part) >= 18.0,
+        Source::Call(_) => is_specific(part) || is_name(part) || tokens(part).len() > 3,
+    }
+}
+
+/// A reference inside a text needs no `to_string` around it.
+fn unwrapped(expr: Expr) -> Expr {
+    match expr {
+        Expr::Call(Function::ToString, mut arguments) if arguments.len() == 1 => arguments.pop().unwrap_or(Expr::Omit),
+        other => other,
+    }
+}
+
+/// The object that a reference takes a field of.
+fn object_of(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Key(base, _) if !matches!(**base, Expr::Name(_)) => Some((**base).clone()),
+        _ => None,
+    }
+}
+
+fn assemble(text: &str, parts: &[Part]) -> Template {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for part in parts {
+        if part.start > at {
+            pieces.push(Piece::Text(SmolStr::new(text.get(at..part.start).unwrap_or_default())));
+        }
+        pieces.push(Piece::Expr(part.expr.clone()));
+        at = part.end;
+    }
+    if at < text.len() {
+        pieces.push(Piece::Text(SmolStr::new(text.get(at..).unwrap_or_default())));
+    }
+    match pieces.as_slice() {
+        [Piece::Text(text)] => Template::Literal(Value::String(text.clone())),
+        [] => Template::Literal(Value::from("")),
+        _ => Template::Text(pieces),
+    }
+}
+
+/// The parts of the greatest total score of which none overlap, in order.
+fn without_overlap(mut parts: Vec<Part>, length: usize) -> Vec<Part> {
+    parts.sort_by_key(|p| (p.end, p.start));
+    let mut best: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::from([(0, (0.0, Vec::new()))]);
+    for (number, part) in parts.iter().enumerate() {
+        let Some((score, chain)) = best.range(..=part.start).next_back().map(|(_, b)| b.clone()) else { continue };
+        let total = score + part.score;
+        let so_far = best.range(..=part.end).next_back().map_or(0.0, |(_, (s, _))| *s);
+        if total > so_far {
+            best.insert(part.end, (total, [chain, vec![number]].concat()));
+        }
+    }
+    let chosen = best.range(..=length).next_back().map(|(_, (_, chain))| chain.clone()).unwrap_or_default();
+    let mut kept: Vec<Part> = Vec::new();
+    for (number, part) in parts.into_iter().enumerate() {
+        if chosen.contains(&number) {
+            kept.push(part);
+        }
+    }
+    kept
+}
+
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
+}
+
+fn common_suffix(a: &str, b: &str) -> usize {
+    a.chars().rev().zip(b.chars().rev()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
+}
+
+/// The places between words in `text` from `start` to `end`.
+fn borders(text: &str, start: usize, end: usize) -> Vec<usize> {
+    (start..=end).filter(|at| text.is_char_boundary(*at) && crate::text::is_border(text, *at)).collect()
+}
+
+/// Fixed texts before and after a part of `text` by which `between` finds it again, the shortest that work first.
+pub(super) fn anchors(text: &str, span: (usize, usize)) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for before in befores(text, span.0).into_iter().filter(|b| is_anchor(b)) {
+        let from = match before.is_empty() {
+            true => 0,
+            false => match text.find(before) {
+                Some(at) => at + before.len(),
+                None => continue,
+            },
+        };
+        if from != span.0 {
+            continue;
+        }
+        for after in afters(text, span.1).into_iter().filter(|a| is_anchor(a)) {
+            let to = if after.is_empty() { Some(text.len()) } else { text.get(from..).and_then(|t| t.find(after)).map(|at| from + at) };
+            if to == Some(span.1) {
+                found.push((before.to_owned(), after.to_owned()));
+                break;
+            }
+        }
+        if found.len() > 3 {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a fixed text can be trusted to stand there again: short, and of signs that people write.
+fn is_anchor(text: &str) -> bool {
+    text.chars().count() <= 48 && !text.contains(|c: char| c == '\\' || (c.is_control() && c != '\n'))
+}
+
+/// Texts that end where the part starts, from one word to the start of the line and beyond; those that hold ids come last.
+fn befores(text: &str, start: usize) -> Vec<&str> {
+    let head = text.get(..start).unwrap_or_default();
+    let line = head.rfind('\n').map_or(0, |at| at + 1);
+    let mut starts: Vec<usize> = tokens(head).iter().rev().take(8).map(|t| t.start).collect();
+    starts.push(line);
+    if start == line && line > 0 {
+        starts.push(line - 1);
+    }
+    starts.push(0);
+    let mut found: Vec<&str> = starts.into_iter().filter_map(|at| head.get(at..)).collect();
+    found.dedup();
+    let (good, bad): (Vec<&str>, Vec<&str>) =
+        found.into_iter().partition(|t| !t.is_empty() && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default())));
+    let punctuation = head.char_indices().rev().take_while(|(_, c)| !c.is_alphanumeric()).last().and_then(|(at, _)| head.get(at..));
+    good.into_iter().chain(punctuation).chain(bad).collect()
+}
+
+/// Texts that start where the part ends: the separators, with one word, with two; or nothing where it ends the text.
+fn afters(text: &str, end: usize) -> Vec<&str> {
+    let tail = text.get(end..).unwrap_or_default();
+    if tail.is_empty() {
+        return vec![""];
+    }
+    let words = tokens(tail);
+    let first = tail.chars().next().map_or(0, char::len_utf8);
+    let mut ends = vec![first, words.first().map_or(tail.len(), |t| t.start)];
+    ends.extend(words.iter().take(3).map(|t| t.end));
+    ends.into_iter().filter_map(|at| tail.get(..at)).filter(|t| !t.is_empty()).collect()
+}
+
+/// Whether a word of a text is likely to be another one next time.
+fn is_volatile(word: &str) -> bool {
+    is_opaque(word) || word.bytes().any(|b| b.is_ascii_digit())
+}

@@ -1,0 +1,457 @@
+//! Values without a source: constants, inputs with a default, secrets. None is given a source that it does not have.
+
+use super::{Explainer, Origin, Spot, Use};
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::index::scalar_text;
+use crate::names;
+use crate::script::Script;
+use crate::text::{bits, is_border, is_date, is_free_text, is_opaque};
+use ltc_workflow::expr::{BinaryOp, Expr};
+use ltc_workflow::template::Template;
+use ltc_workflow::{Object, Value, json};
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+
+/// The inputs of the workflow, and what they were in each run.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    given: Vec<Object>,
+    schemas: Object,
+}
+
+impl Inputs {
+    /// The inputs that the recordings name.
+    pub fn given(scripts: &[Script]) -> Inputs {
+        let mut inputs = Inputs { given: scripts.iter().map(|s| s.input.clone()).collect(), schemas: Object::default() };
+        let mut names: Vec<SmolStr> = Vec::new();
+        for name in scripts.iter().flat_map(|s| s.input.keys()) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        for name in names {
+            let values: Vec<Option<&Value>> = scripts.iter().map(|s| s.input.get(&name)).collect();
+            let default = values.iter().any(Option::is_none).then_some(Value::Null);
+            let schema = schema(values.into_iter().flatten(), default, !looks_secret(&name));
+            inputs.schemas.insert(name, schema);
+        }
+        inputs
+    }
+
+    /// What a run was given.
+    pub fn of(&self, run: usize) -> Option<&Object> {
+        self.given.get(run)
+    }
+
+    /// The schemas by name.
+    pub fn schemas(&self) -> Object {
+        self.schemas.clone()
+    }
+
+    /// What each run was given.
+    pub fn given_values(&self) -> Vec<Object> {
+        self.given.clone()
+    }
+
+    /// The input that has these values in the runs, made where there is none.
+    fn make(&mut self, wanted: &[SmolStr], values: &BTreeMap<usize, Value>, default: Option<Value>) -> SmolStr {
+        let holds =
+            |given: &[Object], name: &str| values.iter().all(|(run, value)| given.get(*run).and_then(|g| g.get(name)) == Some(value));
+        let fallback = SmolStr::new("input");
+        let mut tried = wanted
+            .iter()
+            .chain([&fallback])
+            .flat_map(|base| (1..1000).map(move |n| if n == 1 { base.clone() } else { SmolStr::new(format!("{base}_{n}")) }));
+        let mut first_choices = wanted.iter();
+        let name = first_choices
+            .find(|name| !self.schemas.contains_key(name) || holds(&self.given, name))
+            .cloned()
+            .or_else(|| tried.find(|name| !self.schemas.contains_key(name) || holds(&self.given, name)))
+            .unwrap_or(fallback.clone());
+        if !self.schemas.contains_key(&name) {
+            self.schemas.insert(name.clone(), schema(values.values(), default.clone(), true));
+            for (run, given) in self.given.iter_mut().enumerate() {
+                if let Some(value) = values.get(&run).or(default.as_ref()) {
+                    given.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        name
+    }
+}
+
+/// The schema of an input: the type that all its values have, its default, and what it was, for people.
+fn schema<'v>(values: impl Iterator<Item = &'v Value>, default: Option<Value>, show: bool) -> Value {
+    let values: Vec<&Value> = values.collect();
+    let mut types: Vec<&str> = Vec::new();
+    for value in values.iter().copied().chain(default.iter()) {
+        if !types.contains(&value.type_name()) {
+            types.push(value.type_name());
+        }
+    }
+    if types.contains(&"number") {
+        types.retain(|t| *t != "integer");
+    }
+    let mut schema = Object::default();
+    match types.as_slice() {
+        [] => {}
+        [one] => schema.insert("type", Value::from(*one)),
+        several => schema.insert("type", several.iter().map(|t| Value::from(*t)).collect()),
+    }
+    match default {
+        Some(default) => schema.insert("default", default),
+        None if show => {
+            let mut examples: Vec<Value> = Vec::new();
+            for value in values {
+                if !examples.contains(value) && examples.len() < 3 {
+                    examples.push(value.clone());
+                }
+            }
+            schema.insert("examples", Value::array(examples));
+        }
+        None => {}
+    }
+    schema.into()
+}
+
+/// The secrets of the workflow, and what they were in each run.
+#[derive(Debug, Default)]
+pub struct Secrets {
+    values: BTreeMap<SmolStr, Vec<SmolStr>>,
+}
+
+impl Secrets {
+    /// What a secret was, run by run.
+    pub fn values(&self, name: &str) -> &[SmolStr] {
+        self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<SmolStr> {
+        self.values.keys().cloned().collect()
+    }
+}
+
+/// Words in the name of an argument whose value is a secret.
+const SECRET_WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "apikey", "credential", "authorization"];
+/// Pairs of words that say the same.
+const SECRET_PAIRS: &[(&str, &str)] =
+    &[("api", "key"), ("access", "token"), ("auth", "token"), ("private", "key"), ("client", "secret"), ("bearer", "token")];
+/// How known tokens begin.
+const SECRET_PREFIXES: &[&str] =
+    &["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza", "ya29.", "eyJhbGciOi", "Bearer "];
+
+/// Whether the name of an argument or an input says that its value is a secret.
+pub fn looks_secret(name: &str) -> bool {
+    let words = names::words(name);
+    let has = |word: &str| words.iter().any(|w| w == word);
+    SECRET_WORDS.iter().any(|w| has(w))
+        || SECRET_PAIRS.iter().any(|(a, b)| words.windows(2).any(|w| matches!(w, [x, y] if x == a && y == b)))
+}
+
+/// Whether a text has the shape of a token that is known to be secret.
+pub fn has_secret_shape(text: &str) -> bool {
+    SECRET_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 12)
+}
+
+impl Explainer<'_> {
+    /// What hints say of an argument: always the caller's, or never.
+    pub(super) fn as_hints_say(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let (server, _) = spot.tool.as_ref()?;
+        let [argument] = spot.path.as_slice() else { return None };
+        let script = self.script_of(uses)?;
+        let hints = script.hints(server)?;
+        let is_input = hints.inputs.contains(argument);
+        let is_constant = hints.constants.contains(argument);
+        if is_input {
+            let names = self.input_names(spot);
+            let values = self.by_run(uses)?;
+            let input = self.inputs.make(&names, &values, None);
+            self.find(spot, Origin::Input(input.clone()), "the hint `inputs`".to_owned(), Vec::new());
+            return Some(Template::Expr(Expr::input(input)));
+        }
+        let value = &uses.first()?.value;
+        if is_constant && uses.iter().all(|u| u.value == *value) {
+            let value = value.clone();
+            self.find(spot, Origin::Constant(value.clone()), "the hint `constants`".to_owned(), Vec::new());
+            return Some(Template::constant(&value));
+        }
+        None
+    }
+
+    /// A secret: by hint, by schema, by the argument's name, or by the shape of a known token. A value that an earlier result or an input
+    /// gave is a reference instead.
+    pub(super) fn as_secret(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        let (server, tool) = spot.tool.clone()?;
+        let key = SmolStr::new(spot.key()?);
+        let texts: Option<Vec<SmolStr>> = uses.iter().map(|u| u.value.as_str().map(SmolStr::new)).collect();
+        let texts = texts.filter(|t| t.iter().all(|t| !t.is_empty()))?;
+        let script = self.script_of(uses)?;
+        let hinted = script.hints(&server).and_then(|h| h.secret.get(&key)).cloned();
+        let by_schema = script.argument_schema(&server, &tool, &key).is_some_and(|s| {
+            s.get("format").and_then(Value::as_str) == Some("password") || s.get("writeOnly").and_then(Value::as_bool) == Some(true)
+        });
+        let by_shape = texts.iter().all(|t| has_secret_shape(t));
+        if hinted.is_none() && !by_schema && !looks_secret(&key) && !by_shape {
+            return None;
+        }
+        if hinted.is_none() && !self.references(spot, uses).is_empty() {
+            return None;
+        }
+        let name = hinted.unwrap_or_else(|| secret_name(&server, &key));
+        let mut values: Vec<SmolStr> = vec![SmolStr::default(); self.scripts.len()];
+        for (used, text) in uses.iter().zip(texts) {
+            if let Some(slot) = values.get_mut(self.tree.run(used.frame)) {
+                *slot = text;
+            }
+        }
+        let stored = self.secrets.values.entry(name.clone()).or_insert(values);
+        let _ = stored;
+        let expr = Expr::name("secrets").key(name.clone());
+        if !self.gives(&expr, uses) {
+            return None;
+        }
+        self.find(spot, Origin::Secret(name), "a secret is read from the environment".to_owned(), Vec::new());
+        Some(expr)
+    }
+
+    fn script_of(&self, uses: &[Use]) -> Option<&Script> {
+        self.scripts.get(self.tree.run(uses.first()?.frame))
+    }
+
+    /// The values of the uses by run; `None` where a run has several.
+    fn by_run(&self, uses: &[Use]) -> Option<BTreeMap<usize, Value>> {
+        let mut values: BTreeMap<usize, Value> = BTreeMap::new();
+        for used in uses {
+            match values.get(&self.tree.run(used.frame)) {
+                Some(value) if *value != used.value => return None,
+                Some(_) => {}
+                None => {
+                    values.insert(self.tree.run(used.frame), used.value.clone());
+                }
+            }
+        }
+        Some(values)
+    }
+
+    /// Names for an input that an argument becomes: its own, then with the tool's.
+    fn input_names(&self, spot: &Spot) -> Vec<SmolStr> {
+        let own = names::words_as_they_are(spot.key().unwrap_or("input")).join("_");
+        let own = if own.is_empty() { "input".to_owned() } else { own };
+        let tool = spot.tool.as_ref().map(|(_, tool)| names::words_as_they_are(tool).join("_")).unwrap_or_else(|| "output".to_owned());
+        vec![SmolStr::new(&own), SmolStr::new(format!("{tool}_{own}"))]
+    }
+
+    /// A value without a source.
+    pub(super) fn literal(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let value = uses.first()?.value.clone();
+        if uses.iter().any(|u| u.value != value) {
+            return self.varied(spot, uses);
+        }
+        let made = match (&value, scalar_text(&value)) {
+            (Value::String(_) | Value::Number(_), Some(text)) => self.made_of(spot, &value, text, uses),
+            _ => Made::Constant(None),
+        };
+        let place = self.place_of(spot);
+        match made {
+            Made::Constant(diagnostic) => {
+                self.diagnostics.extend(diagnostic);
+                self.find(spot, Origin::Constant(value.clone()), "the same in every run, with no source".to_owned(), Vec::new());
+                if matches!(value, Value::String(_)) {
+                    self.know(spot, &value, Expr::Literal(value.clone()));
+                }
+                Some(Template::constant(&value))
+            }
+            Made::Input { required, diagnostic, evidence } => {
+                let names = self.input_names(spot);
+                let values = (0..self.scripts.len()).map(|run| (run, value.clone())).collect();
+                let name = self.inputs.make(&names, &values, (!required).then(|| value.clone()));
+                self.diagnostics.push(diagnostic(place, &value, &name));
+                self.find(spot, Origin::Input(name.clone()), evidence.to_owned(), Vec::new());
+                let everywhere = Spot { body: crate::tree::BodyId(0), ..spot.clone() };
+                self.know(&everywhere, &value, Expr::input(name.clone()));
+                Some(Template::Expr(Expr::input(name)))
+            }
+        }
+    }
+
+    /// A list or an object that the model wrote as a whole.
+    pub(super) fn written_whole(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let value = uses.first()?.value.clone();
+        if uses.iter().any(|u| u.value != value) {
+            return self.varied(spot, uses);
+        }
+        let names = self.input_names(spot);
+        let values = (0..self.scripts.len()).map(|run| (run, value.clone())).collect();
+        let name = self.inputs.make(&names, &values, Some(value.clone()));
+        let place = self.place_of(spot);
+        self.diagnostics.push(written_by_the_model(place, &value, &name));
+        self.find(spot, Origin::Input(name.clone()), "the model wrote it".to_owned(), Vec::new());
+        Some(Template::Expr(Expr::input(name)))
+    }
+
+    fn made_of(&self, spot: &Spot, value: &Value, text: &str, uses: &[Use]) -> Made {
+        let place = self.place_of(spot);
+        let is_text = matches!(value, Value::String(_));
+        if spot.node.is_none() {
+            let big = is_free_text(text) || is_opaque(text);
+            return Made::Constant(big.then(|| constant_output(place, value)));
+        }
+        if self.is_schema_word(spot, value, uses) {
+            return Made::Constant(None);
+        }
+        if is_text && is_date(text) && self.is_near_the_clock(text, uses) {
+            return Made::Input { required: false, diagnostic: recorded_date, evidence: "a date near the recording's" };
+        }
+        let asked = self.script_of(uses).is_some_and(|s| !s.has_input && s.task.as_deref().is_some_and(|task| stands_in(task, text)));
+        if asked && (is_free_text(text) || says_who_or_what(text)) {
+            return Made::Input { required: true, diagnostic: from_the_task, evidence: "a part of the task's text" };
+        }
+        if is_text && is_free_text(text) {
+            return Made::Input { required: false, diagnostic: written_by_the_model, evidence: "a text that the model wrote" };
+        }
+        if is_text && is_opaque(text) && bits(text) >= 20.0 {
+            return Made::Input { required: false, diagnostic: no_source, evidence: "a value without a source" };
+        }
+        Made::Constant(None)
+    }
+
+    /// Whether the tool's schema lists the value: an enum word, or the default.
+    fn is_schema_word(&self, spot: &Spot, value: &Value, uses: &[Use]) -> bool {
+        let Some((server, tool)) = &spot.tool else { return false };
+        let schema = self.script_of(uses).zip(spot.key()).and_then(|(script, key)| script.argument_schema(server, tool, key));
+        schema.is_some_and(|s| {
+            let listed = s.get("enum").and_then(Value::as_array).is_some_and(|words| words.contains(value));
+            listed || s.get("default") == Some(value) || s.get("const") == Some(value)
+        })
+    }
+
+    /// Whether a date is within a year and a half of the recording.
+    fn is_near_the_clock(&self, text: &str, uses: &[Use]) -> bool {
+        const DAYS: i128 = 550;
+        let Some(clock) = self.script_of(uses).and_then(|s| s.clock) else { return true };
+        let part = |from: usize, to: usize| text.get(from..to).and_then(|t| t.parse::<i128>().ok());
+        let (Some(year), Some(month), Some(day)) = (part(0, 4), part(5, 7), part(8, 10)) else { return false };
+        let date = (year - 1970) * 365 + (year - 1969) / 4 + month * 30 + day;
+        (clock / 86_400_000_000_000 - date).abs() < DAYS
+    }
+
+    /// What differs between runs and has no source is an input; what differs between rounds has none that a workflow could know.
+    fn varied(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let values = self.by_run(uses)?;
+        if spot.node.is_none() {
+            let place = self.place_of(spot);
+            self.diagnostics.push(output_without_source(place));
+            return Some(Template::Literal(Value::Null));
+        }
+        let names = self.input_names(spot);
+        let name = self.inputs.make(&names, &values, None);
+        let place = self.place_of(spot);
+        self.diagnostics.push(varies(place, &name));
+        self.find(spot, Origin::Input(name.clone()), "differs between the runs, with no source".to_owned(), Vec::new());
+        Some(Template::Expr(Expr::input(name)))
+    }
+
+    /// An argument that only some runs gave, with no source.
+    pub(super) fn optional_input(&mut self, spot: &Spot, there: &[Use], missing: &[&Use]) -> Option<Template> {
+        let mut values = self.by_run(there)?;
+        for used in missing {
+            if values.insert(self.tree.run(used.frame), Value::Null).is_some() {
+                return None;
+            }
+        }
+        let names = self.input_names(spot);
+        let name = self.inputs.make(&names, &values, Some(Value::Null));
+        self.find(spot, Origin::Input(name.clone()), "given in some runs only, with no source".to_owned(), Vec::new());
+        Some(Template::Expr(Expr::input(name).binary(BinaryOp::Coalesce, Expr::Omit)))
+    }
+}
+
+enum Made {
+    Constant(Option<Diagnostic>),
+    Input { required: bool, diagnostic: fn(String, &Value, &str) -> Diagnostic, evidence: &'static str },
+}
+
+/// Whether `text` stands in the task between words.
+fn stands_in(task: &str, text: &str) -> bool {
+    !text.is_empty() && task.match_indices(text).any(|(at, _)| is_border(task, at) && is_border(task, at + text.len()))
+}
+
+/// Whether a text from the task names something, rather than being one of its words.
+fn says_who_or_what(text: &str) -> bool {
+    let plain = text.chars().all(|c| c.is_lowercase());
+    !plain && bits(text) >= 9.0
+}
+
+/// `PORTAL_PASSWORD` for the argument `password` of the server `portal`.
+fn secret_name(server: &str, key: &str) -> SmolStr {
+    let words = names::words_as_they_are(server).into_iter().chain(names::words_as_they_are(key));
+    let name = words.map(|w| w.to_uppercase()).collect::<Vec<_>>().join("_");
+    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) { SmolStr::new(name) } else { SmolStr::new(format!("SECRET_{name}")) }
+}
+
+fn shown(value: &Value) -> String {
+    let text = json::to_string(value);
+    if text.chars().count() <= 60 { text } else { format!("{}…", text.chars().take(60).collect::<String>()) }
+}
+
+fn constant_output(place: String, value: &Value) -> Diagnostic {
+    Diagnostic::new(Severity::Question, "constant-output", place, format!("{} has no source: every run will return it", shown(value)))
+}
+
+fn output_without_source(place: String) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Question,
+        "output-without-source",
+        place,
+        "differs between the runs, and nothing that is known explains it: the workflow returns null here",
+    )
+}
+
+fn recorded_date(place: String, value: &Value, input: &str) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Question,
+        "recorded-date",
+        place,
+        format!("{} is a date near the recording's; it is the default of the input `{input}`", shown(value)),
+    )
+    .help("give the input in each run, or write an expression over `run.started_at`")
+}
+
+fn from_the_task(place: String, value: &Value, input: &str) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Note,
+        "input-from-task",
+        place,
+        format!("{} stands in the task's text: it is the input `{input}`", shown(value)),
+    )
+}
+
+fn written_by_the_model(place: String, value: &Value, input: &str) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Note,
+        "text-without-source",
+        place,
+        format!("the model wrote {}: it is the default of the input `{input}`", shown(value)),
+    )
+}
+
+fn no_source(place: String, value: &Value, input: &str) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Question,
+        "value-without-source",
+        place,
+        format!("{} comes from nowhere in the recording; it is the default of the input `{input}`", shown(value)),
+    )
+    .help("a result that was cut off may have held it; the hint `constants` says that it never changes")
+}
+
+fn varies(place: String, input: &str) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Note,
+        "input-from-runs",
+        place,
+        format!("differs between the runs, with no source: it is the input `{input}`"),
+    )
+}

@@ -1,0 +1,265 @@
+//! How an item was picked out of a list: by a key that equals something known, or by an order; never silently by its position.
+
+use super::candidates::{Closed, literal};
+use crate::index::{PathStep, scalar_text};
+use crate::reroll::patterns::is_visible;
+use super::{Explainer, Use};
+use crate::names;
+use crate::text::{bits, is_date, is_opaque};
+use crate::tree::FrameId;
+use ltc_workflow::Value;
+use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
+use smol_str::SmolStr;
+
+/// Lists longer than this are not searched for a key.
+const MOST_ITEMS: usize = 2_000;
+/// An item that was picked before is picked in the same way again.
+const WORTH_OF_THE_SAME_PICK: f64 = 4.0;
+/// How deep fields of an item are looked at.
+const MOST_DEPTH: usize = 3;
+
+impl Explainer<'_> {
+    /// The ways to pick the item at `at` out of the list that `expr` gives, cheapest first.
+    pub(super) fn picks(&self, expr: &Expr, list: &Value, at: usize, used: &Use) -> Vec<Closed> {
+        let items = list.as_array().unwrap_or_default();
+        let (Some(item), count) = (items.get(at), items.len()) else { return Vec::new() };
+        let one = |expr: Expr, cost: f64, guess: &str| Closed {
+            expr,
+            cost,
+            guesses: if guess.is_empty() { vec![] } else { vec![guess.to_owned()] },
+        };
+        let first = expr.clone().apply(Function::First);
+        let mut found = Vec::new();
+        if count == 1 {
+            found.push(one(first.clone(), 1.5, "the only item is taken for the first"));
+        }
+        if count <= MOST_ITEMS {
+            for (path, value) in fields(item) {
+                let Some(text) = scalar_text(value) else { continue };
+                let same = items.iter().filter(|i| field(i, &path) == Some(value)).count();
+                if same != 1 {
+                    continue;
+                }
+                if count > 1 && !path.is_empty() {
+                    found.extend(self.picked_by_known(expr, &path, value, text, used));
+                    found.extend(self.picked_by_constant(expr, &path, value, text));
+                }
+                found.extend(self.picked_by_extreme(expr, items, at, &path, used.frame));
+            }
+        }
+        if count > 1 && at == 0 {
+            found.push(one(first, 4.0, "picked because it is the first"));
+        }
+        if count > 1 && at + 1 == count {
+            found.push(one(expr.clone().apply(Function::Last), 4.5, "picked because it is the last"));
+        }
+        if let Ok(index) = i64::try_from(at) {
+            found.push(one(expr.clone().index(index), 16.0, "picked by its position"));
+        }
+        for pick in &mut found {
+            if self.picked.contains(&pick.expr.to_string()) {
+                pick.cost -= WORTH_OF_THE_SAME_PICK;
+            }
+        }
+        found.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        found
+    }
+
+    /// The ways to the entry of an object: by its key, unless the key is itself a value of the recording.
+    pub(super) fn entries(&self, expr: &Expr, object: &Value, key: &SmolStr, used: &Use) -> Vec<Closed> {
+        let plain = expr.clone().key(key.clone());
+        if !is_opaque(key) {
+            return vec![Closed { expr: plain, cost: 0.0, guesses: Vec::new() }];
+        }
+        let mut found = vec![Closed { expr: plain, cost: 12.0, guesses: vec![format!("the key {} stands in the recording", ltc_workflow::json::quote(key))] }];
+        let value = Value::String(key.clone());
+        if let Some((known, _)) = self.known_as(&value, key, std::slice::from_ref(key), expr, used) {
+            let test = equal(Expr::name("entry").key("key"), known);
+            let only = expr.clone().apply(Function::Entries).over(OverFunction::Filter, "entry", test).apply(Function::Only);
+            found.insert(0, Closed { expr: only.key("value"), cost: 3.0, guesses: Vec::new() });
+        } else if object.as_object().is_some_and(|o| o.len() == 1) {
+            found.insert(0, Closed { expr: expr.clone().apply(Function::Values).apply(Function::First), cost: 2.0, guesses: Vec::new() });
+        }
+        found
+    }
+
+    fn picked_by_known(&self, list: &Expr, path: &[SmolStr], value: &Value, text: &str, used: &Use) -> Option<Closed> {
+        let (known, agreement) = self.known_as(value, text, path, list, used)?;
+        let cost = 2.0 + if agreement == names::Agreement::None { 1.0 } else { 0.0 };
+        let pick = Expr::Pick { list: Box::new(list.clone()), path: path.to_vec(), equals: Box::new(known) };
+        Some(Closed { expr: pick, cost, guesses: Vec::new() })
+    }
+
+    /// Something known that equals a field of the item: an input, or a value outside of the list.
+    fn known_as(&self, value: &Value, text: &str, path: &[SmolStr], list: &Expr, used: &Use) -> Option<(Expr, names::Agreement)> {
+        let frame = used.frame;
+        let run = self.tree.run(frame);
+        let script = self.scripts.get(run)?;
+        let keys: Vec<&str> = path.iter().map(SmolStr::as_str).collect();
+        let worth = |agreement: names::Agreement| bits(text) + agreement.bits() >= 8.0;
+        let input = self.input(run)?;
+        let mut found: Vec<(names::Agreement, Expr)> = Vec::new();
+        for (name, given) in input.iter().filter(|(_, given)| *given == value) {
+            let _ = given;
+            let agreement = names::agreement(&names::words(name), &keys);
+            if worth(agreement) || bits(text) >= 5.0 {
+                found.push((agreement, Expr::input(name.clone())));
+            }
+        }
+        for (_, expr) in self.known.get(text).into_iter().flatten() {
+            if !matches!(expr, Expr::Literal(_)) && !mentions(list, expr) && self.value_in(expr, frame).as_ref() == Some(value) && bits(text) >= 8.0 {
+                found.push((names::Agreement::Weak, expr.clone()));
+            }
+        }
+        if found.is_empty() {
+            let index = self.indexes.get(run)?;
+            for place in index.places(text).iter().filter(|p| p.span.is_none() && is_visible(script, used.call, p)) {
+                for relative in self.relative(place.source, &place.path, frame) {
+                    let open = relative.path.iter().any(|s| match s {
+                        PathStep::Index(_) => true,
+                        PathStep::Key(key) => is_opaque(key),
+                        PathStep::Json | PathStep::Python => false,
+                    });
+                    let Some(closed) = (!open).then(|| self.closings(&relative, used)).and_then(|c| c.into_iter().next()) else {
+                        continue;
+                    };
+                    let agreement = names::agreement(
+                        &names::words(keys.last().copied().unwrap_or_default()),
+                        &crate::reroll::patterns::keys(&place.path),
+                    );
+                    if worth(agreement) && !mentions(list, &closed.expr) && self.value_in(&closed.expr, frame).as_ref() == Some(value) {
+                        found.push((agreement, closed.expr));
+                    }
+                }
+            }
+        }
+        found.sort_by_key(|f| std::cmp::Reverse(f.0));
+        found.into_iter().next().map(|(agreement, expr)| (expr, agreement))
+    }
+
+    fn picked_by_constant(&self, list: &Expr, path: &[SmolStr], value: &Value, text: &str) -> Option<Closed> {
+        if is_opaque(text) || !matches!(value, Value::String(_)) || is_date(text) {
+            return None;
+        }
+        let named = path.last().is_some_and(|k| ["name", "title", "label", "type", "kind", "slug", "key"].contains(&k.as_str()));
+        let cost = 5.0 + bits(text) / 2.0 - if named { 3.0 } else { 0.0 };
+        let pick = Expr::Pick { list: Box::new(list.clone()), path: path.to_vec(), equals: Box::new(literal(text)) };
+        Some(Closed {
+            expr: pick,
+            cost,
+            guesses: vec![format!("picked because its {} is {}", path.join("."), ltc_workflow::json::quote(text))],
+        })
+    }
+
+    fn picked_by_extreme(&self, list: &Expr, items: &[Value], at: usize, path: &[SmolStr], frame: FrameId) -> Vec<Closed> {
+        let values: Option<Vec<Comparable>> = items.iter().map(|i| field(i, path).and_then(comparable)).collect();
+        let Some(values) = values.filter(|v| v.len() > 1) else { return Vec::new() };
+        let Some(mine) = values.get(at) else { return Vec::new() };
+        let others = || values.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, v)| v);
+        let mut found = Vec::new();
+        let date = matches!(mine, Comparable::Date(_));
+        let deeper: f64 = path.iter().skip(1).map(|_| 0.5).sum();
+        for (function, words, is_extreme) in [
+            (OverFunction::MinBy, SMALLEST, others().all(|o| o.is_more_than(mine))),
+            (OverFunction::MaxBy, LARGEST, others().all(|o| mine.is_more_than(o))),
+        ] {
+            if is_extreme {
+                let asked = self.task_says(frame, words);
+                let cost = if date { 6.0 } else { 9.5 } + deeper - if asked { 5.0 } else { 0.0 };
+                let expr = list.clone().over(function, "x", Expr::name("x").keys(path));
+                let what = if function == OverFunction::MinBy { "smallest" } else { "largest" };
+                found.push(Closed { expr, cost, guesses: vec![format!("picked because its {} is the {what}", path.join("."))] });
+            }
+        }
+        found
+    }
+
+    fn task_says(&self, frame: FrameId, words: &[&str]) -> bool {
+        let task = self.scripts.get(self.tree.run(frame)).and_then(|s| s.task.as_deref()).unwrap_or_default().to_lowercase();
+        crate::text::tokens(&task).iter().any(|t| task.get(t.start..t.end).is_some_and(|word| words.contains(&word)))
+    }
+}
+
+const SMALLEST: &[&str] =
+    &["oldest", "earliest", "first", "smallest", "lowest", "cheapest", "least", "shortest", "fewest", "minimum", "min"];
+const LARGEST: &[&str] =
+    &["newest", "latest", "last", "recent", "largest", "biggest", "highest", "most", "longest", "greatest", "maximum", "max"];
+
+enum Comparable {
+    Number(f64),
+    Date(SmolStr),
+}
+
+impl Comparable {
+    fn is_more_than(&self, other: &Comparable) -> bool {
+        match (self, other) {
+            (Comparable::Number(a), Comparable::Number(b)) => a > b,
+            (Comparable::Date(a), Comparable::Date(b)) => a > b,
+            (Comparable::Number(_), Comparable::Date(_)) | (Comparable::Date(_), Comparable::Number(_)) => false,
+        }
+    }
+}
+
+fn comparable(value: &Value) -> Option<Comparable> {
+    match value {
+        Value::Number(n) => Some(Comparable::Number(n.as_f64())),
+        Value::String(s) if is_date(s) => Some(Comparable::Date(s.clone())),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The scalar fields of an item that are reached by keys alone.
+pub(super) fn fields(item: &Value) -> Vec<(Vec<SmolStr>, &Value)> {
+    let mut found = Vec::new();
+    let mut queue = vec![(Vec::new(), item)];
+    while let Some((path, value)) = queue.pop() {
+        match value {
+            Value::Object(object) if path.len() < MOST_DEPTH => {
+                queue.extend(object.iter().rev().map(|(k, v)| ([path.as_slice(), std::slice::from_ref(k)].concat(), v)));
+            }
+            Value::Object(_) | Value::Array(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push((path, value)),
+        }
+    }
+    found
+}
+
+/// The field of an item at a path of keys.
+pub(super) fn field<'v>(item: &'v Value, path: &[SmolStr]) -> Option<&'v Value> {
+    path.iter().try_fold(item, |value, key| value.get(key))
+}
+
+/// Whether `expr` starts from the list that `list` gives.
+fn mentions(list: &Expr, expr: &Expr) -> bool {
+    list == expr
+        || match expr {
+            Expr::Key(base, _) | Expr::Index(base, _) => mentions(list, base),
+            Expr::Call(_, arguments) => arguments.iter().any(|a| mentions(list, a)),
+            Expr::Literal(_)
+            | Expr::Name(_)
+            | Expr::Pick { .. }
+            | Expr::Over { .. }
+            | Expr::Not(_)
+            | Expr::Binary(..)
+            | Expr::List(_)
+            | Expr::Record(_)
+            | Expr::Omit => false,
+        }
+}
+
+/// `expr.a.b`
+pub(super) trait Keys {
+    /// The expression with these keys after it.
+    fn keys(self, path: &[SmolStr]) -> Expr;
+}
+
+impl Keys for Expr {
+    fn keys(self, path: &[SmolStr]) -> Expr {
+        path.iter().fold(self, |expr, key| expr.key(key.clone()))
+    }
+}
+
+/// `a == b`
+pub(super) fn equal(a: Expr, b: Expr) -> Expr {
+    a.binary(BinaryOp::Equal, b)
+}

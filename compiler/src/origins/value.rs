@@ -1,0 +1,242 @@
+//! One value, in all frames that use it: as a reference, as parts, or as itself.
+
+use super::candidates::Candidate;
+use super::{Explainer, Finding, Origin, Spot, Use};
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::index::scalar_text;
+use ltc_workflow::Value;
+use ltc_workflow::expr::{BinaryOp, Expr, Function};
+use ltc_workflow::template::Template;
+use smol_str::SmolStr;
+
+/// Two candidates closer than this, in bits, are both reported.
+const CLOSE: f64 = 6.0;
+
+impl Explainer<'_> {
+    /// The template that gives the value in every frame. `None` where the values differ and have no source.
+    pub(super) fn template(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        if let Some(told) = self.as_hints_say(spot, uses) {
+            return Some(told);
+        }
+        if let Some(secret) = self.as_secret(spot, uses) {
+            return Some(Template::Expr(secret));
+        }
+        let references = self.references(spot, uses);
+        if let Some(best) = references.first() {
+            let expr = best.expr.clone();
+            if let Expr::Literal(value) = &expr {
+                self.find(spot, Origin::Constant(value.clone()), "the same as before, with no source".to_owned(), Vec::new());
+                return Some(Template::Literal(value.clone()));
+            }
+            self.note_reference(spot, uses, &references);
+            return Some(Template::Expr(expr));
+        }
+        if uses.len() > 1
+            && let Some(expr) = self.coalesced(spot, uses)
+        {
+            self.find(spot, Origin::Reference(expr.clone()), "each way that the runs went gives its own".to_owned(), Vec::new());
+            return Some(Template::Expr(expr));
+        }
+        let composite: Option<fn(&mut Self, &Spot, &[Use]) -> Option<Template>> = match &uses.first()?.value {
+            Value::Object(_) if uses.iter().all(|u| matches!(u.value, Value::Object(_))) => Some(Self::object),
+            Value::Array(_) if uses.iter().all(|u| matches!(u.value, Value::Array(_))) => Some(Self::array),
+            _ => None,
+        };
+        if let Some(parts) = composite {
+            return self.parts_or_whole(spot, uses, parts);
+        }
+        if uses.iter().all(|u| matches!(u.value, Value::String(_)))
+            && let Some(template) = self.compose(spot, uses)
+        {
+            return Some(template);
+        }
+        self.literal(spot, uses)
+    }
+
+    /// A list or an object by its parts; but an argument that the model wrote as a whole is one input, not one for each text in it.
+    fn parts_or_whole(&mut self, spot: &Spot, uses: &[Use], parts: fn(&mut Self, &Spot, &[Use]) -> Option<Template>) -> Option<Template> {
+        let marks = (self.findings.len(), self.diagnostics.len());
+        let made = parts(self, spot, uses);
+        if spot.node.is_none() || spot.path.len() != 1 {
+            return made;
+        }
+        let found = self.findings.get(marks.0..).unwrap_or_default();
+        let refers = |o: &Origin| match o {
+            Origin::Reference(_) | Origin::Text(_) | Origin::Secret(_) => true,
+            Origin::Constant(_) | Origin::Input(_) => false,
+        };
+        let written = found.iter().filter(|f| matches!(f.origin, Origin::Input(_))).count();
+        if made.is_some() && (written == 0 || found.iter().any(|f| refers(&f.origin))) {
+            return made;
+        }
+        self.findings.truncate(marks.0);
+        self.diagnostics.truncate(marks.1);
+        self.written_whole(spot, uses)
+    }
+
+    pub(super) fn object(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let mut keys: Vec<SmolStr> = Vec::new();
+        for key in uses.iter().filter_map(|u| u.value.as_object()).flat_map(|o| o.keys()) {
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+        let mut entries = Vec::new();
+        for key in keys {
+            let template = self.entry(&spot.at(key.clone()), &key, uses)?;
+            entries.push((key, template));
+        }
+        Some(Template::Object(entries))
+    }
+
+    /// An entry of an object: it may be missing in some frames.
+    fn entry(&mut self, spot: &Spot, key: &str, uses: &[Use]) -> Option<Template> {
+        let part = |u: &Use| Some(Use { value: u.value.get(key)?.clone(), ..u.clone() });
+        let there: Vec<Use> = uses.iter().filter_map(part).collect();
+        let missing: Vec<&Use> = uses.iter().filter(|u| u.value.get(key).is_none()).collect();
+        if missing.is_empty() {
+            return self.template(spot, &there).or_else(|| self.with_first(spot, &there));
+        }
+        for candidate in self.references(spot, &there) {
+            let expr = candidate.expr.clone().binary(BinaryOp::Coalesce, Expr::Omit);
+            if missing.iter().all(|u| self.value_in(&expr, u.frame).is_none()) {
+                self.note_reference(spot, &there, &[candidate]);
+                return Some(Template::Expr(expr));
+            }
+        }
+        self.optional_input(spot, &there, &missing)
+    }
+
+    /// In a loop whose first round starts from a constant: what the round before said, else that constant.
+    fn with_first(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let (first, later): (Vec<&Use>, Vec<&Use>) = uses.iter().partition(|u| self.tree.frame(u.frame).is_some_and(|f| f.round == 0));
+        let start = first.first()?.value.clone();
+        if later.is_empty() || first.iter().any(|u| u.value != start) || matches!(start, Value::Array(_) | Value::Object(_)) {
+            return None;
+        }
+        let later: Vec<Use> = later.into_iter().cloned().collect();
+        for candidate in self.references(spot, &later) {
+            let expr = candidate.expr.clone().binary(BinaryOp::Coalesce, Expr::Literal(start.clone()));
+            if self.gives(&expr, uses) {
+                self.note_reference(spot, &later, &[candidate]);
+                return Some(Template::Expr(expr));
+            }
+        }
+        None
+    }
+
+    fn array(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        if let Some(expr) = self.list(spot, uses) {
+            return Some(Template::Expr(expr));
+        }
+        let length = uses.first()?.value.as_array()?.len();
+        if uses.iter().any(|u| u.value.as_array().map(<[Value]>::len) != Some(length)) {
+            return self.literal(spot, uses);
+        }
+        let mut items = Vec::new();
+        for at in 0..length {
+            let item: Vec<Use> = uses.iter().filter_map(|u| Some(Use { value: u.value.at(at)?.clone(), ..u.clone() })).collect();
+            items.push(self.template(&spot.at(format!("[{at}]")), &item)?);
+        }
+        Some(Template::Array(items))
+    }
+
+    /// Remembers what a value was taken for, and reports what else it could have been.
+    pub(super) fn note_reference(&mut self, spot: &Spot, uses: &[Use], ranked: &[Candidate]) {
+        let Some((best, rest)) = ranked.split_first() else { return };
+        if let Some(used) = uses.first() {
+            self.know(spot, &used.value, best.expr.clone());
+        }
+        let close: Vec<&Candidate> = rest.iter().filter(|c| best.score - c.score < CLOSE && !c.echo).take(4).collect();
+        let losers = close.iter().map(|c| (c.expr.clone(), format!("{:.0} bits behind", (best.score - c.score).max(0.0)))).collect();
+        let evidence = self.evidence_text(best, uses);
+        self.find(spot, Origin::Reference(best.expr.clone()), evidence, losers);
+        let rivals: Vec<&&Candidate> = close.iter().filter(|c| c.source != best.source && best.score - c.score < 2.0).collect();
+        if !rivals.is_empty()
+            && best.source != crate::index::Source::Input
+            && best.agreement <= rivals.iter().map(|c| c.agreement).max().unwrap_or(best.agreement)
+        {
+            let place = self.place_of(spot);
+            let others = rivals.iter().map(|c| c.expr.to_string()).collect::<Vec<_>>();
+            self.diagnostics.push(several_origins(place, &best.expr, others));
+        }
+        for guess in &best.guesses {
+            let place = self.place_of(spot);
+            self.diagnostics.push(picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string())));
+        }
+    }
+
+    /// Remembers what a text was taken for: where it is used again, it is the same.
+    pub(super) fn know(&mut self, spot: &Spot, value: &Value, expr: Expr) {
+        crate::rewrite::each(&expr, &mut |part| {
+            if matches!(part, Expr::Pick { .. } | Expr::Index(..) | Expr::Over { .. } | Expr::Call(Function::First | Function::Last, _)) {
+                self.picked.insert(part.to_string());
+            }
+        });
+        let Some(text) = scalar_text(value) else { return };
+        let known = self.known.entry(SmolStr::new(text)).or_default();
+        let entry = (spot.body, without_coercion(expr));
+        if !known.contains(&entry) {
+            known.push(entry);
+        }
+    }
+
+    fn evidence_text(&self, best: &Candidate, uses: &[Use]) -> String {
+        let mut parts = vec![match uses.len() {
+            1 => format!("equal, {:.0} bits", super::candidates::evidence(uses)),
+            n => format!("equal in {n} frames, {:.0} bits", super::candidates::evidence(uses)),
+        }];
+        match best.agreement {
+            crate::names::Agreement::Strong => parts.push("the names agree".to_owned()),
+            crate::names::Agreement::Weak => parts.push("the names are akin".to_owned()),
+            crate::names::Agreement::None => {}
+        }
+        parts.extend(best.guesses.iter().cloned());
+        parts.join("; ")
+    }
+
+    pub(super) fn find(&mut self, spot: &Spot, origin: Origin, evidence: String, losers: Vec<(Expr, String)>) {
+        self.findings.push(Finding { node: spot.node, argument: spot.path_text(), origin, evidence, losers });
+    }
+
+    /// The place of a spot, for messages.
+    pub(super) fn place_of(&self, spot: &Spot) -> String {
+        let what = spot.path_text();
+        match &spot.node {
+            None if what.is_empty() => "output".to_owned(),
+            None => format!("output {what}"),
+            Some(node) => {
+                let call = self.tree.node(*node).and_then(|n| match &n.kind {
+                    crate::tree::NodeKind::Call { calls, .. } => {
+                        let (frame, call) = calls.iter().next()?;
+                        self.scripts.get(self.tree.run(*frame))?.calls.get(*call)
+                    }
+                    crate::tree::NodeKind::Loop { .. } | crate::tree::NodeKind::List { .. } => None,
+                });
+                let call = call.map(crate::script::Act::place).unwrap_or_default();
+                if what.is_empty() { call } else { format!("{call}, argument {what}") }
+            }
+        }
+    }
+}
+
+/// The expression under a coercion: another use may need another one.
+fn without_coercion(expr: Expr) -> Expr {
+    match expr {
+        Expr::Call(Function::ToString | Function::ToNumber, mut arguments) if arguments.len() == 1 => arguments.pop().unwrap_or(Expr::Omit),
+        other => other,
+    }
+}
+
+fn several_origins(place: String, taken: &Expr, others: Vec<String>) -> Diagnostic {
+    Diagnostic::new(Severity::Question, "several-origins", place, format!("the value stands in several places; `{taken}` was taken"))
+        .candidates(others)
+        .help("the hint `prefer` names the result field to take; a second recording with other values decides by itself")
+}
+
+fn picked_by_order(place: String, taken: &Expr, guess: &str, others: impl Iterator<Item = String>) -> Diagnostic {
+    let severity = if guess.starts_with("the only") { Severity::Note } else { Severity::Question };
+    Diagnostic::new(severity, "picked-from-list", place, format!("`{taken}`: {guess}"))
+        .candidates(others)
+        .help("a second recording in which the list looks different decides by itself")
+}

@@ -1,0 +1,299 @@
+//! Ways from the arguments of a call to the items of a list.
+//!
+//! An argument's value that stands at `items[3].id` of an earlier result is a pattern `items[*].id` with the position 3. Calls that share
+//! a pattern, each with another position, walk over a list.
+
+use crate::index::{Index, PathStep, Place, Source, scalar_text, windows};
+use crate::names;
+use crate::region::{Item, Loop, Region};
+use crate::script::{Act, Script};
+use crate::text::bits;
+use ltc_workflow::Value;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Which rounds of which loops calls and items belong to, so far.
+#[derive(Default)]
+pub struct Homes {
+    loops: usize,
+    /// For a call: the loop and the round, innermost last.
+    calls: FxHashMap<usize, Vec<(usize, usize)>>,
+    /// For the place of an item: the loop and the round.
+    items: BTreeMap<(Source, Vec<PathStep>), (usize, usize)>,
+    /// How many rounds each loop has.
+    rounds: Vec<usize>,
+}
+
+impl Homes {
+    /// The number of the next loop.
+    pub fn next_loop(&mut self) -> usize {
+        self.loops += 1;
+        self.loops - 1
+    }
+
+    /// Notes which calls and items are in `folded`.
+    pub fn add(&mut self, folded: &Loop) {
+        self.rounds.resize(self.loops, 0);
+        if let Some(rounds) = self.rounds.get_mut(folded.id) {
+            *rounds = folded.rounds.len();
+        }
+        for (number, round) in folded.rounds.iter().enumerate() {
+            for call in round.regions.iter().flat_map(Region::calls) {
+                self.calls.entry(call).or_default().insert(0, (folded.id, number));
+            }
+            if let Some(Item::Value { source, path, span: None }) = &round.item {
+                self.items.entry((*source, path.to_vec())).or_insert((folded.id, number));
+            }
+        }
+    }
+
+    /// How many rounds a loop has.
+    pub fn rounds(&self, of: usize) -> usize {
+        self.rounds.get(of).copied().unwrap_or(0)
+    }
+}
+
+/// What a pattern starts from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// A value.
+    Source(Source),
+    /// The rounds of an earlier loop: its item, or a call that is so many calls into the round.
+    Round {
+        /// That loop.
+        of: usize,
+        /// Which call of the round; `None` is the item.
+        call: Option<usize>,
+    },
+}
+
+/// A step of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PatternStep {
+    /// This step.
+    Step(PathStep),
+    /// Any item of a list.
+    Any,
+    /// Any part of a text.
+    AnyPart,
+}
+
+/// A way from an argument to the items of a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern {
+    /// The way to the argument's leaf.
+    pub argument: Vec<PathStep>,
+    /// Where the list is.
+    pub root: Root,
+    /// The way to the value, with at least one [`PatternStep::Any`] unless the root is the rounds of a loop.
+    pub path: Vec<PatternStep>,
+}
+
+/// Where a pattern holds for one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// The positions that stand for [`PatternStep::Any`], outermost first; the round comes first where the root is a loop.
+    pub position: Vec<usize>,
+    /// The place.
+    pub place: Place,
+    /// How much it says that the value stands there.
+    pub evidence: f64,
+}
+
+impl Pattern {
+    /// The list alone: the pattern up to the item.
+    pub fn list(&self) -> (Root, Vec<PatternStep>) {
+        let end = self.path.iter().rposition(|s| *s != PatternStep::Any && !matches!(s, PatternStep::Step(_)) || *s == PatternStep::Any);
+        let prefix = end.map_or(Vec::new(), |e| self.path.iter().take(e + 1).cloned().collect());
+        let root = match (&self.root, prefix.is_empty()) {
+            (Root::Round { of, .. }, true) => Root::Round { of: *of, call: None },
+            (root, _) => root.clone(),
+        };
+        (root, prefix)
+    }
+}
+
+/// The least a value must say to be looked for inside longer arguments.
+const LEAST_BITS_OF_A_PART: f64 = 9.0;
+
+/// The patterns of a call's arguments.
+pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> BTreeMap<Pattern, Hit> {
+    let mut found = BTreeMap::new();
+    let Some(act) = script.calls.get(call) else { return found };
+    for (argument, value) in leaves(act) {
+        let Some(text) = scalar_text(value) else { continue };
+        let places = index.places(text);
+        if !places.is_empty() {
+            places.iter().for_each(|place| add(script, homes, call, &argument, text, place, &mut found));
+            continue;
+        }
+        if matches!(value, Value::Number(_)) {
+            continue;
+        }
+        for (start, end) in windows(text) {
+            let part = text.get(start..end).unwrap_or_default();
+            if bits(part) >= LEAST_BITS_OF_A_PART {
+                index.places(part).iter().for_each(|place| add(script, homes, call, &argument, part, place, &mut found));
+            }
+        }
+    }
+    found
+}
+
+/// The scalar leaves of a call's arguments, with the ways to them.
+pub fn leaves(act: &Act) -> Vec<(Vec<PathStep>, &Value)> {
+    let mut found = Vec::new();
+    for (key, value) in act.arguments.iter() {
+        add_leaves(value, &mut vec![PathStep::Key(key.clone())], &mut found);
+    }
+    found
+}
+
+fn add_leaves<'v>(value: &'v Value, path: &mut Vec<PathStep>, found: &mut Vec<(Vec<PathStep>, &'v Value)>) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push((path.clone(), value)),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                path.push(PathStep::Index(at));
+                add_leaves(item, path, found);
+                path.pop();
+            }
+        }
+        Value::Object(object) => {
+            for (key, item) in object.iter() {
+                path.push(PathStep::Key(key.clone()));
+                add_leaves(item, path, found);
+                path.pop();
+            }
+        }
+    }
+}
+
+/// Whether the value at `place` was there when `call` was made.
+pub fn is_visible(script: &Script, call: usize, place: &Place) -> bool {
+    match place.source {
+        Source::Input | Source::Task => true,
+        Source::Call(earlier) => match (script.calls.get(earlier), script.calls.get(call)) {
+            (Some(earlier_act), Some(act)) => earlier < call && act.could_see(earlier_act),
+            (Some(_), None) => true,
+            (None, _) => false,
+        },
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "one place where all of a match comes together")]
+fn add(script: &Script, homes: &Homes, call: usize, argument: &[PathStep], text: &str, place: &Place, found: &mut BTreeMap<Pattern, Hit>) {
+    if !is_visible(script, call, place) || place.source == Source::Task {
+        return;
+    }
+    let used_as = last_key(argument).map(names::words).unwrap_or_default();
+    let evidence = bits(text) + names::agreement(&used_as, &keys(&place.path)).bits();
+    let mut insert = |root: Root, path: Vec<PatternStep>, position: Vec<usize>| {
+        let pattern = Pattern { argument: argument.to_vec(), root, path };
+        found.entry(pattern).or_insert(Hit { position, place: place.clone(), evidence });
+    };
+    let indexed: Vec<usize> = (0..place.path.len()).filter(|i| matches!(place.path.get(*i), Some(PathStep::Index(_)))).collect();
+    for choice in choices(&indexed) {
+        let (path, position) = abstracted(place, &choice, false);
+        insert(Root::Source(place.source), path, position);
+    }
+    if place.span.is_some() {
+        let (path, position) = abstracted(place, &[], true);
+        insert(Root::Source(place.source), path, position);
+    }
+    if let Source::Call(source) = place.source
+        && let Some(chain) = homes.calls.get(&source)
+    {
+        if let Some((of, round)) = chain.last() {
+            let nth = homes.calls.iter_in_round(source, *of, *round);
+            let choices = std::iter::once(Vec::new()).chain(choices(&indexed));
+            for choice in choices {
+                let (path, mut position) = abstracted(place, &choice, false);
+                position.insert(0, *round);
+                insert(Root::Round { of: *of, call: Some(nth) }, path, position);
+            }
+        }
+    }
+    for depth in &indexed {
+        let prefix: Vec<PathStep> = place.path.iter().take(depth + 1).cloned().collect();
+        if let Some((of, round)) = homes.items.get(&(place.source, prefix)) {
+            let rest = Place { path: place.path.iter().skip(depth + 1).cloned().collect(), ..place.clone() };
+            let (path, mut position) = abstracted(&rest, &[], false);
+            position.insert(0, *round);
+            insert(Root::Round { of: *of, call: None }, path, position);
+        }
+    }
+}
+
+trait InRound {
+    fn iter_in_round(&self, call: usize, of: usize, round: usize) -> usize;
+}
+
+impl InRound for FxHashMap<usize, Vec<(usize, usize)>> {
+    /// How many calls of the same round come before `call`: calls of a round follow each other in the script.
+    fn iter_in_round(&self, call: usize, of: usize, round: usize) -> usize {
+        let same = |c: usize| self.get(&c).is_some_and(|chain| chain.contains(&(of, round)));
+        (0..call).rev().take_while(|c| same(*c)).count()
+    }
+}
+
+/// Which indexes may stand for "any": each one alone, and all from one to the innermost.
+fn choices(indexed: &[usize]) -> Vec<Vec<usize>> {
+    let mut found: Vec<Vec<usize>> = indexed.iter().map(|i| vec![*i]).collect();
+    for from in 0..indexed.len().saturating_sub(1) {
+        found.push(indexed.iter().skip(from).copied().collect());
+    }
+    found
+}
+
+fn abstracted(place: &Place, any: &[usize], any_part: bool) -> (Vec<PatternStep>, Vec<usize>) {
+    let mut position = Vec::new();
+    let mut path = Vec::new();
+    for (at, step) in place.path.iter().enumerate() {
+        match step {
+            PathStep::Index(i) if any.contains(&at) => {
+                position.push(*i);
+                path.push(PatternStep::Any);
+            }
+            PathStep::Key(_) | PathStep::Index(_) | PathStep::Json | PathStep::Python => path.push(PatternStep::Step(step.clone())),
+        }
+    }
+    if any_part && let Some((start, _)) = place.span {
+        position.push(start);
+        path.push(PatternStep::AnyPart);
+    }
+    (path, position)
+}
+
+/// The last key of a path.
+pub fn last_key(path: &[PathStep]) -> Option<&str> {
+    keys(path).last().copied()
+}
+
+/// The keys of a path.
+pub fn keys(path: &[PathStep]) -> Vec<&str> {
+    path.iter()
+        .filter_map(|step| match step {
+            PathStep::Key(key) => Some(key.as_str()),
+            PathStep::Index(_) | PathStep::Json | PathStep::Python => None,
+        })
+        .collect()
+}
+
+/// Whether an argument in `region` comes from the item or a result of `round`.
+pub fn touches(script: &Script, index: &Index, region: &Region, round: &[Region], item: Option<&Item>) -> bool {
+    let calls: Vec<usize> = round.iter().flat_map(Region::calls).collect();
+    let in_item = |place: &Place| match item {
+        Some(Item::Value { source, path, .. }) => place.source == *source && place.path.starts_with(path),
+        Some(Item::Round { .. }) | None => false,
+    };
+    region.calls().iter().filter_map(|c| script.calls.get(*c)).any(|act| {
+        leaves(act).iter().filter_map(|(_, value)| scalar_text(value)).any(|text| {
+            let parts =
+                windows(text).into_iter().filter_map(|(start, end)| text.get(start..end)).filter(|part| bits(part) >= LEAST_BITS_OF_A_PART);
+            std::iter::once(text).chain(parts).any(|part| {
+                index.places(part).iter().any(|place| in_item(place) || matches!(place.source, Source::Call(c) if calls.contains(&c)))
+            })
+        })
+    })
+}

@@ -1,0 +1,153 @@
+//! What a text is made of: tokens, the places where it may be cut, and how much it says.
+
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// A run of letters and digits in a text, as byte offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+/// The tokens of `text`, in order.
+pub fn tokens(text: &str) -> Vec<Token> {
+    let mut found = Vec::new();
+    let mut start = None;
+    for (at, c) in text.char_indices() {
+        match (c.is_alphanumeric(), start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                found.push(Token { start: from, end: at });
+                start = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+    if let Some(from) = start {
+        found.push(Token { start: from, end: text.len() });
+    }
+    found
+}
+
+/// Whether `text` may be cut at `at`: not in the middle of a word or number.
+pub fn is_border(text: &str, at: usize) -> bool {
+    let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return false };
+    match (before.chars().next_back(), after.chars().next()) {
+        (Some(a), Some(b)) => !(a.is_alphanumeric() && b.is_alphanumeric()),
+        (None, _) | (_, None) => true,
+    }
+}
+
+/// The hash of a text, the same in every run.
+pub fn hash(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+/// How much `text` says, in bits: how unlikely it is that the same text stands somewhere else by chance. Rough on purpose; a word of a
+/// language says little for its length, an opaque id says much.
+pub fn bits(text: &str) -> f64 {
+    let mut sum = 0.0;
+    let mut separators = 0.0;
+    let mut last = 0;
+    for token in tokens(text) {
+        separators += count(text.get(last..token.start).unwrap_or_default());
+        sum += token_bits(text.get(token.start..token.end).unwrap_or_default());
+        last = token.end;
+    }
+    separators += count(text.get(last..).unwrap_or_default());
+    sum + separators.min(8.0) * 0.75
+}
+
+fn token_bits(token: &str) -> f64 {
+    let length = count(token);
+    let digits = count_where(token, |c| c.is_numeric());
+    if digits == length {
+        return 3.32 * length;
+    }
+    if digits > 0.0 {
+        let word = token.trim_end_matches(|c: char| c.is_numeric());
+        let is_word_with_number = digits <= 2.0 && !word.is_empty() && word.chars().all(char::is_lowercase) && count(word) + digits == length && count(word) > 2.0;
+        return if is_word_with_number { (2.2 * count(word)).min(12.0) + 3.32 * digits } else { 4.5 * length };
+    }
+    let upper = count_where(token, char::is_uppercase);
+    let mixed = upper > 1.0 && upper < length;
+    if mixed { 3.5 * length } else { (2.2 * length).min(12.0) + if length > 14.0 { length - 14.0 } else { 0.0 } }
+}
+
+fn count(text: &str) -> f64 {
+    count_where(text, |_| true)
+}
+
+fn count_where(text: &str, test: impl Fn(char) -> bool) -> f64 {
+    let n = text.chars().filter(|c| test(*c)).count();
+    f64::from(u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+/// Whether `text` is opaque: made by a machine, not by a person; such a value means nothing by itself and may be another one tomorrow.
+pub fn is_opaque(text: &str) -> bool {
+    let strong = tokens(text).iter().any(|t| {
+        let token = text.get(t.start..t.end).unwrap_or_default();
+        let digits = token.bytes().filter(u8::is_ascii_digit).count();
+        let letters = token.bytes().filter(u8::is_ascii_alphabetic).count();
+        (digits > 0 && letters > 0 && token.len() >= 5) || digits >= 5
+    });
+    strong && !text.contains(char::is_whitespace)
+}
+
+/// Whether `text` has what words of a language have not: digits, or signs that tie its tokens together, as in addresses and paths.
+pub fn is_specific(text: &str) -> bool {
+    let tied = || text.char_indices().any(|(at, c)| "/._-@:#".contains(c) && at > 0 && at + 1 < text.len());
+    text.bytes().any(|b| b.is_ascii_digit()) || text.contains('@') || (!text.contains(char::is_whitespace) && tied())
+}
+
+/// Whether `text` may be a name: every word begins with a capital letter.
+pub fn is_name(text: &str) -> bool {
+    let words = tokens(text);
+    !words.is_empty() && words.iter().all(|t| text.get(t.start..).and_then(|w| w.chars().next()).is_some_and(char::is_uppercase))
+}
+
+/// Whether `text` is prose or code that somebody wrote, rather than a token: it has blanks, or is long.
+pub fn is_free_text(text: &str) -> bool {
+    text.contains(char::is_whitespace) || text.chars().count() > 40
+}
+
+/// Whether `text` starts with a date, or is one: `2026-03-05`, with or without a time.
+pub fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
+    let dash = |i: usize| bytes.get(i) == Some(&b'-');
+    let date = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(digit) && dash(4) && dash(7);
+    let in_range =
+        |from: usize, most: u32| text.get(from..from + 2).and_then(|t| t.parse::<u32>().ok()).is_some_and(|n| n >= 1 && n <= most);
+    date && in_range(5, 12) && in_range(8, 31) && (bytes.len() == 10 || (bytes.len() <= 35 && matches!(bytes.get(10), Some(b'T' | b' '))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_say_more_than_words_and_words_more_than_small_numbers() {
+        assert!(bits("usr_8f3k2m1x") > 30.0);
+        assert!(bits("overdue") < 15.0 && bits("overdue") > 9.0);
+        assert!(bits("12") < 8.0 && bits("1") < 4.0 && bits("en") < 5.0);
+        assert!(bits("https://shop.example.com/api") > 30.0);
+    }
+
+    #[test]
+    fn cuts_fall_between_words() {
+        assert!(is_border("r_12", 2) && !is_border("r_12", 3));
+        assert!(is_border("a", 0) && is_border("a", 1) && !is_border("größe", 3));
+    }
+
+    #[test]
+    fn dates_are_seen() {
+        assert!(is_date("2026-03-05") && is_date("2026-03-05T10:00:00Z"));
+        assert!(!is_date("2026-13-05") && !is_date("20260305") && !is_date("2026-03-051"));
+    }
+}

@@ -1,0 +1,49 @@
+//! The one place that looks at the clock and draws random numbers: when a run starts, and what it is called.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Now, in RFC 3339, UTC, with milliseconds.
+pub fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    instant(since.as_secs(), since.subsec_millis())
+}
+
+/// A name for a run that no other run has: the time, then sixteen random digits.
+pub fn run_id() -> String {
+    let digits: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
+    format!("{digits}-{:016x}", RandomState::new().build_hasher().finish())
+}
+
+/// `seconds` since 1970 as RFC 3339: days become a date by the civil-from-days method of Howard Hinnant, with years that begin in March.
+fn instant(seconds: u64, millis: u32) -> String {
+    let days = seconds / 86_400 + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_those_of_the_calendar() {
+        assert_eq!(instant(0, 0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(instant(951_782_399, 7), "2000-02-28T23:59:59.007Z");
+        assert_eq!(instant(951_782_400, 0), "2000-02-29T00:00:00.000Z");
+        assert_eq!(instant(1_000_000_000, 0), "2001-09-09T01:46:40.000Z");
+        assert_eq!(instant(4_107_542_400, 0), "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn two_runs_have_two_names() {
+        assert_ne!(run_id(), run_id());
+    }
+}

@@ -1,0 +1,80 @@
+//! The commands: one file each, and one line each in the two lists below.
+
+mod compile;
+mod completions;
+mod convert;
+mod demo_server;
+mod explain;
+mod fmt;
+mod graph;
+mod run;
+
+use crate::exit::Exit;
+use crate::report::Report;
+use clap::Subcommand;
+
+/// What the command can do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Compile(compile::Arguments),
+    Explain(explain::Arguments),
+    Fmt(fmt::Arguments),
+    Graph(graph::Arguments),
+    Convert(convert::Arguments),
+    Run(run::Arguments),
+    Completions(completions::Arguments),
+    DemoServer(demo_server::Arguments),
+}
+
+/// Does what is asked.
+pub fn run(command: Command, report: Report) -> Exit {
+    match command {
+        Command::Compile(arguments) => compile::run(&arguments, &report),
+        Command::Explain(arguments) => explain::run(&arguments, &report),
+        Command::Fmt(arguments) => fmt::run(&arguments, &report),
+        Command::Graph(arguments) => graph::run(&arguments, &report),
+        Command::Convert(arguments) => convert::run(&arguments, &report),
+        Command::Run(arguments) => run::run(&arguments, report),
+        Command::Completions(arguments) => completions::run(&arguments, &report),
+        Command::DemoServer(arguments) => demo_server::run(&arguments, &report),
+    }
+}
+
+/// Prints a result; how the command ends follows from whether that worked.
+fn printed(text: &str, exit: Exit, report: &Report) -> Exit {
+    use ltc_compiler::diagnostics::{Diagnostic, Severity};
+    match crate::report::print(text) {
+        Ok(()) => exit,
+        Err(error) => {
+            report.say(&Diagnostic::new(Severity::Error, "cannot-write", "stdout", format!("the result cannot be written: {error}")));
+            Exit::Failed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[derive(clap::Parser)]
+    struct Arguments {
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    #[test]
+    fn every_command_is_documented_and_the_list_is_known() {
+        let command = Arguments::command();
+        command.clone().debug_assert();
+        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        let expected = ["compile", "explain", "fmt", "graph", "convert", "run", "completions", "demo-server"];
+        assert_eq!(names, expected);
+        for subcommand in command.get_subcommands() {
+            assert!(subcommand.get_about().is_some(), "{} says nothing about itself", subcommand.get_name());
+            for argument in subcommand.get_arguments().filter(|argument| !["help", "version"].contains(&argument.get_id().as_str())) {
+                assert!(argument.get_help().is_some(), "{} {} says nothing about itself", subcommand.get_name(), argument.get_id());
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The compiler, as the command calls it: all of its functions that the command uses are named here, and nowhere else.
+
+use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_compiler::hints::Hints;
+use ltc_compiler::trace::Trace;
+use ltc_compiler::{Compilation, Options};
+use ltc_workflow::Value;
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+
+/// The runs in a recording, and what is worth knowing about the reading of it.
+///
+/// # Errors
+/// Why it is no recording.
+pub fn read(name: &str, bytes: &[u8], from: Option<&str>) -> Result<(Vec<Trace>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    ltc_compiler::ingest::read(name, bytes, from).map(|ingested| (ingested.traces, ingested.notes))
+}
+
+/// The formats that `--from` takes.
+pub fn formats() -> Vec<&'static str> {
+    ltc_compiler::ingest::FORMATS.iter().map(|format| format.name).collect()
+}
+
+/// Gives `trace` the servers of a `.mcp.json`.
+pub fn apply_servers(trace: &mut Trace, servers: &Value) -> Vec<Diagnostic> {
+    ltc_compiler::ingest::apply_servers(trace, servers)
+}
+
+/// Hints by server.
+///
+/// # Errors
+/// What in them is none.
+pub fn hints(value: &Value) -> Result<BTreeMap<SmolStr, Hints>, Vec<Diagnostic>> {
+    ltc_compiler::hints::read_all(value)
+}
+
+/// Gives the servers of `trace` their hints.
+pub fn apply_hints(trace: &mut Trace, hints: BTreeMap<SmolStr, Hints>) -> Vec<Diagnostic> {
+    ltc_compiler::ingest::apply_hints(trace, hints)
+}
+
+/// A trace in our own format.
+pub fn to_json(trace: &Trace) -> Value {
+    ltc_compiler::trace::to_json(trace)
+}
+
+/// The workflow of `traces`.
+pub fn compile(traces: &[Trace], name: Option<String>, partial: bool) -> Compilation {
+    ltc_compiler::compile(traces, &Options { name, partial })
+}
+
+/// Whether one of `diagnostics` is an error.
+pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+}

@@ -1,0 +1,113 @@
+//! What a run shows while it goes on: a line that moves on a terminal, plain lines where messages are for machines, and what servers say.
+
+use crate::report::Report;
+use indicatif::{ProgressBar, ProgressStyle};
+use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_runtime::observe::{Log, Observer};
+use ltc_runtime::text;
+use ltc_workflow::advance::{Effect, Ended, StepKey};
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The progress of one run.
+pub struct Progress {
+    report: Report,
+    bar: Option<ProgressBar>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    under_way: BTreeSet<StepKey>,
+    ended: usize,
+}
+
+impl Progress {
+    /// A progress that is drawn where stderr is a terminal.
+    pub fn new(report: Report) -> Progress {
+        let is_drawn = !report.json && std::io::stderr().is_terminal();
+        Progress { report, bar: is_drawn.then(bar), seen: Mutex::default() }
+    }
+
+    /// Takes the moving line away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Says something above the moving line.
+    pub fn say(&self, diagnostic: &Diagnostic) {
+        self.above(|| self.report.say(diagnostic));
+    }
+
+    fn above(&self, say: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
+
+    fn draw(&self, seen: &Seen) {
+        let Some(bar) = &self.bar else { return };
+        let steps: Vec<&str> = seen.under_way.iter().map(|key| key.0.as_str()).take(3).collect();
+        let more =
+            if seen.under_way.len() > steps.len() { format!(" and {} more", seen.under_way.len() - steps.len()) } else { String::new() };
+        bar.set_message(text::one_line(&format!("{} steps done; {}{more}", seen.ended, steps.join(", "))));
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+impl Observer for Progress {
+    fn started(&self, key: &StepKey, effect: &Effect) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.under_way.insert(key.clone());
+        self.draw(&seen);
+        if self.report.json {
+            let what = match effect {
+                Effect::Call { server, tool, .. } => format!("calls {server}/{tool}"),
+                Effect::Sleep(duration) => format!("waits {} ms", duration.millis),
+                Effect::Escalate { role, .. } => format!("asks {role}"),
+                Effect::Run { workflow, .. } => format!("runs {workflow}"),
+            };
+            self.report.say(&Diagnostic::new(Severity::Note, "step-started", key.to_string(), what));
+        }
+    }
+
+    fn ended(&self, key: &StepKey, ended: &Ended) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.under_way.remove(key);
+        seen.ended += 1;
+        self.draw(&seen);
+        if self.report.json {
+            let how = match ended {
+                Ended::Succeeded(_) => "succeeded".to_owned(),
+                Ended::Failed(failure) => format!("failed: {}: {}", failure.code, failure.message),
+            };
+            self.report.say(&Diagnostic::new(Severity::Note, "step-ended", key.to_string(), how));
+        }
+    }
+}
+
+impl Log for Progress {
+    fn server_said(&self, server: &str, line: &str) {
+        if self.report.json {
+            return self.report.say(&Diagnostic::new(Severity::Note, "server-said", format!("server {server}"), line));
+        }
+        self.above(|| eprintln!("[{}] {line}", text::one_line(server)));
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.report.redactor.text(text)
+    }
+}

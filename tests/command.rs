@@ -1,0 +1,185 @@
+//! The other commands, as a script sees them: files in, files out, exit codes.
+
+mod support;
+
+use ltc_workflow::{Value, json, yaml};
+use std::path::PathBuf;
+use support::{Ended, Folder, ended, ended_with_stdin, ltc};
+
+fn demo() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo/late-orders.json")
+}
+
+#[track_caller]
+fn done(ended: Ended) -> Ended {
+    assert_eq!(ended.code, 0, "{ended:?}");
+    ended
+}
+
+#[track_caller]
+fn fails(ended: &Ended, code: i32, parts: &[&str]) {
+    assert_eq!(ended.code, code, "{ended:?}");
+    for part in parts {
+        assert!(ended.stderr.contains(part), "{part:?} is missing in: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_shipped_recording_compiles_and_runs_where_it_was_never_recorded() {
+    let folder = Folder::new();
+    let path = folder.path().join("demo.yaml");
+    let compiled = done(ended(ltc(["compile"]).arg(demo()).arg("-o").arg(&path)));
+    assert_eq!(compiled.stdout, "");
+    assert!(compiled.stderr.contains(&format!("wrote {}", path.display())), "{}", compiled.stderr);
+    // Two orders were late when it was recorded; one is shipped, and its parcel's number is past what a float holds.
+    let run = done(ended(ltc(["run"]).arg(&path).args(["--input", r#"{"status":"shipped"}"#])));
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("{\"sent\":[\"msg-0001\"]}\n", ""));
+    let run = done(ended(ltc(["run"]).arg(&path).args(["--input", r#"{"status":"lost"}"#])));
+    assert_eq!(run.stdout, "{\"sent\":[]}\n");
+}
+
+#[test]
+fn compiling_writes_stdout_or_a_file_or_into_a_folder() {
+    let folder = Folder::new();
+    let text = done(ended(ltc(["compile"]).arg(demo()))).stdout;
+    let name = yaml::read(&text).expect("a workflow").name;
+    done(ended(ltc(["compile"]).arg(demo()).arg("-o").arg(folder.path())));
+    let written = std::fs::read_to_string(folder.path().join(format!("{name}.yaml"))).expect("it is written");
+    assert_eq!(written, text);
+    let recording = std::fs::read_to_string(demo()).expect("it is shipped");
+    assert_eq!(
+        done(ended_with_stdin(ltc(["compile", "-"]).args(["--name", "mine"]), &recording)).stdout.lines().nth(1),
+        Some("workflow: mine")
+    );
+    let refused = ended(ltc(["compile"]).arg(demo()).arg("-o").arg(folder.path().join("no/where.yaml")));
+    fails(&refused, 1, &["error[cannot-write]"]);
+}
+
+#[test]
+fn a_file_that_was_edited_is_overwritten_on_request_only() {
+    let folder = Folder::new();
+    let path = folder.path().join("w.yaml");
+    let compile = |more: &[&str]| ended(ltc(["compile"]).arg(demo()).arg("-o").arg(&path).args(more));
+    done(compile(&[]));
+    // As it was written, it may be written again, also with other content.
+    done(compile(&[]));
+    done(compile(&["--name", "other"]));
+    let text = std::fs::read_to_string(&path).expect("it is written");
+    let edited = text.replace("version: 1", "version: 2");
+    std::fs::write(&path, &edited).expect("it can be edited");
+    fails(&compile(&[]), 1, &["error[edited]", "--force"]);
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), edited);
+    done(compile(&["--force", "--name", "other"]));
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), text);
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_its_place() {
+    let folder = Folder::new();
+    let compile = |name: &str, text: &str| ended(ltc(["compile"]).arg(folder.file(name, text)));
+    let broken = compile("broken.json", "{\"format\": \"ltc.trace/1\",\n \"calls\": [");
+    fails(&broken, 3, &["broken.json", "line 2"]);
+    let empty = compile("empty.json", r#"{"format": "ltc.trace/1", "servers": {}, "calls": []}"#);
+    fails(&empty, 3, &["empty.json"]);
+    let unknown = compile("unknown.json", r#"{"a": 1}"#);
+    fails(&unknown, 3, &["unknown.json"]);
+    for ended in [broken, empty, unknown] {
+        assert_eq!(ended.stdout, "");
+    }
+    fails(&ended(&mut ltc(["compile", "no-such-file.json"])), 2, &["error[cannot-read]"]);
+    fails(&ended(ltc(["compile", "--from", "no-such-format"]).arg(demo())), 2, &["no-such-format"]);
+}
+
+#[test]
+fn hints_and_servers_are_given_beside_a_recording() {
+    let folder = Folder::new();
+    let compile = |flag: &str, text: &str| ended(ltc(["compile"]).arg(demo()).arg(flag).arg(folder.file("given", text)));
+    // Both shapes of hints, in both languages.
+    for hints in ["ignore: [send_mail]\n", "desk: { ignore: [send_mail] }\n", r#"{"desk": {"ignore": ["send_mail"]}}"#] {
+        let text = done(compile("--hints", hints)).stdout;
+        assert!(!text.contains("desk/send_mail"), "{text}");
+    }
+    fails(&compile("--hints", "ignroe: [send_mail]\n"), 3, &["given", "ignore"]);
+    fails(&compile("--hints", "ignore: [\n"), 3, &["given:"]);
+    let text = done(compile("--servers", r#"{"mcpServers": {"desk": {"url": "http://localhost/mcp"}}}"#)).stdout;
+    assert!(text.contains("url: http://localhost/mcp") && !text.contains("demo-server"), "{text}");
+}
+
+#[test]
+fn explaining_says_where_arguments_come_from() {
+    let text = done(ended(ltc(["explain"]).arg(demo()))).stdout;
+    assert!(text.contains("order.customer"), "{text}");
+    let machine = done(ended(ltc(["explain", "--json"]).arg(demo()))).stdout;
+    assert!(json::parse(machine.as_bytes()).is_ok_and(|value| value.as_object().is_some()), "{machine}");
+}
+
+#[test]
+fn formatting_is_the_identity_on_what_was_compiled_and_loses_no_comment() {
+    let folder = Folder::new();
+    let path = folder.path().join("w.yaml");
+    done(ended(ltc(["compile"]).arg(demo()).arg("-o").arg(&path)));
+    done(ended(ltc(["fmt", "--check"]).arg(&path)));
+    let text = std::fs::read_to_string(&path).expect("it is written");
+    assert_eq!(done(ended_with_stdin(&mut ltc(["fmt", "-"]), &text)).stdout, text);
+    let other = text.replace("version: 1", "version:    1   # the first");
+    std::fs::write(&path, &other).expect("it can be edited");
+    fails(&ended(ltc(["fmt", "--check"]).arg(&path)), 1, &["error[not-formatted]"]);
+    done(ended(ltc(["fmt"]).arg(&path)));
+    let formatted = std::fs::read_to_string(&path).expect("it is there");
+    assert!(formatted.contains("# the first") && formatted.contains("\nversion: 1\n"), "{formatted}");
+    done(ended(ltc(["fmt", "--check"]).arg(&path)));
+}
+
+#[test]
+fn converting_gives_our_own_format_which_converts_into_itself() {
+    let folder = Folder::new();
+    let once = done(ended(ltc(["convert"]).arg(demo()))).stdout;
+    let value = json::parse(once.as_bytes()).expect("JSON");
+    assert_eq!(value.get("format").and_then(Value::as_str), Some("ltc.trace/1"));
+    assert!(once.contains("9007199254740993001") && once.contains("129.90"), "numbers stay");
+    let path = folder.path().join("t.json");
+    let written = done(ended_with_stdin(ltc(["convert", "-", "-o"]).arg(&path), &once));
+    assert_eq!(written.stdout, "");
+    assert_eq!(std::fs::read_to_string(path).expect("it is written"), once);
+}
+
+#[test]
+fn a_recording_of_several_runs_wants_one_of_them_named() {
+    let folder = Folder::new();
+    let one = done(ended(ltc(["convert"]).arg(demo()))).stdout;
+    let one = json::to_string(&json::parse(one.as_bytes()).expect("JSON"));
+    let path = folder.file("runs.jsonl", &format!("{one}\n{}\n", one.replace(r#""id":"late-orders""#, r#""id":"second""#)));
+    let compile = |more: &[&str]| ended(ltc(["compile"]).arg(&path).args(more));
+    fails(&compile(&[]), 2, &["error[several-runs]", "or late-orders", "or second", "--run ID", "--all-runs"]);
+    fails(&compile(&["--run", "third"]), 2, &["error[no-such-run]", "or second"]);
+    done(compile(&["--run", "second"]));
+    done(compile(&["--all-runs"]));
+    assert_eq!(done(ended(ltc(["convert"]).arg(&path))).stdout.lines().count(), 2);
+}
+
+#[test]
+fn a_graph_is_a_flowchart() {
+    let folder = Folder::new();
+    let path = folder.path().join("w.yaml");
+    done(ended(ltc(["compile"]).arg(demo()).arg("-o").arg(&path)));
+    let graph = done(ended(ltc(["graph"]).arg(&path))).stdout;
+    assert!(graph.starts_with("flowchart TD\n") && graph.contains("desk/send_mail"), "{graph}");
+}
+
+#[test]
+fn completions_and_the_version_are_there() {
+    assert!(done(ended(&mut ltc(["completions", "bash"]))).stdout.contains("_ltc"));
+    assert_eq!(done(ended(&mut ltc(["--version"]))).stdout, format!("ltc {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn messages_are_for_machines_where_that_is_asked() {
+    let folder = Folder::new();
+    let refused = ended(ltc(["compile", "--json"]).arg(folder.file("x.json", r#"{"a": 1}"#)));
+    assert_eq!(refused.code, 3);
+    for line in refused.stderr.lines() {
+        let message = json::parse(line.as_bytes()).expect("a line of JSON");
+        assert!(["severity", "code", "place", "message"].iter().all(|key| message.get(key).and_then(Value::as_str).is_some()), "{line}");
+    }
+    assert!(refused.stderr.starts_with(r#"{"severity":"error","#), "{}", refused.stderr);
+}
