@@ -8,6 +8,8 @@ mod explain;
 mod fmt;
 mod graph;
 mod run;
+mod schema;
+mod verify;
 
 use crate::exit::Exit;
 use crate::report::Report;
@@ -18,10 +20,12 @@ use clap::Subcommand;
 pub enum Command {
     Compile(compile::Arguments),
     Explain(explain::Arguments),
+    Verify(verify::Arguments),
     Fmt(fmt::Arguments),
     Graph(graph::Arguments),
     Convert(convert::Arguments),
     Run(run::Arguments),
+    Schema(schema::Arguments),
     Completions(completions::Arguments),
     DemoServer(demo_server::Arguments),
 }
@@ -31,10 +35,12 @@ pub fn run(command: Command, report: Report) -> Exit {
     match command {
         Command::Compile(arguments) => compile::run(&arguments, &report),
         Command::Explain(arguments) => explain::run(&arguments, &report),
+        Command::Verify(arguments) => verify::run(&arguments, &report),
         Command::Fmt(arguments) => fmt::run(&arguments, &report),
         Command::Graph(arguments) => graph::run(&arguments, &report),
         Command::Convert(arguments) => convert::run(&arguments, &report),
         Command::Run(arguments) => run::run(&arguments, report),
+        Command::Schema(arguments) => schema::run(&arguments, &report),
         Command::Completions(arguments) => completions::run(&arguments, &report),
         Command::DemoServer(arguments) => demo_server::run(&arguments, &report),
     }
@@ -68,7 +74,7 @@ mod tests {
         let command = Arguments::command();
         command.clone().debug_assert();
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        let expected = ["compile", "explain", "fmt", "graph", "convert", "run", "completions", "demo-server"];
+        let expected = ["compile", "explain", "verify", "fmt", "graph", "convert", "run", "schema", "completions", "demo-server"];
         assert_eq!(names, expected);
         for subcommand in command.get_subcommands() {
             assert!(subcommand.get_about().is_some(), "{} says nothing about itself", subcommand.get_name());

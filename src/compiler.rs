@@ -3,8 +3,9 @@
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_compiler::hints::Hints;
 use ltc_compiler::trace::Trace;
+use ltc_compiler::verify::Verdict;
 use ltc_compiler::{Compilation, Options};
-use ltc_workflow::Value;
+use ltc_workflow::{Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -47,6 +48,11 @@ pub fn to_json(trace: &Trace) -> Value {
 /// The workflow of `traces`.
 pub fn compile(traces: &[Trace], name: Option<String>, partial: bool) -> Compilation {
     ltc_compiler::compile(traces, &Options { name, partial })
+}
+
+/// Whether a workflow does in the recorded world, and in others, what it should.
+pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
+    ltc_compiler::verify::verify(workflow, traces, partial)
 }
 
 /// Whether one of `diagnostics` is an error.

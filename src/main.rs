@@ -6,6 +6,7 @@ mod compiler;
 mod documents;
 mod exit;
 mod files;
+mod interrupts;
 mod mermaid;
 mod progress;
 mod report;

@@ -106,6 +106,22 @@ fn hints_and_servers_are_given_beside_a_recording() {
 }
 
 #[test]
+fn what_was_compiled_is_verified_and_what_was_changed_is_not() {
+    let folder = Folder::new();
+    let text = done(ended(ltc(["compile"]).arg(demo()))).stdout;
+    let verify = |name: &str, text: &str| ended(ltc(["verify"]).arg(folder.file(name, text)).arg(demo()));
+    let verified = done(verify("w.yaml", &text));
+    assert!(verified.stderr.contains("verified: ") && verified.stderr.contains("1 of 1 recorded runs"), "{}", verified.stderr);
+    // A workflow that greets in another way makes another call than the recorded one.
+    let changed = text.replace("Dear ", "Hello ");
+    assert_ne!(changed, text);
+    fails(&verify("other.yaml", &changed), 1, &["error[", "not verified"]);
+    let machine = ended(ltc(["verify", "--json"]).arg(folder.path().join("other.yaml")).arg(demo()));
+    let verdict = json::parse(machine.stdout.as_bytes()).expect("JSON");
+    assert_eq!((machine.code, verdict.get("verified").and_then(Value::as_bool)), (1, Some(false)));
+}
+
+#[test]
 fn explaining_says_where_arguments_come_from() {
     let text = done(ended(ltc(["explain"]).arg(demo()))).stdout;
     assert!(text.contains("order.customer"), "{text}");
@@ -164,6 +180,22 @@ fn a_graph_is_a_flowchart() {
     done(ended(ltc(["compile"]).arg(demo()).arg("-o").arg(&path)));
     let graph = done(ended(ltc(["graph"]).arg(&path))).stdout;
     assert!(graph.starts_with("flowchart TD\n") && graph.contains("desk/send_mail"), "{graph}");
+}
+
+#[test]
+fn schemas_fit_what_we_write() {
+    let folder = Folder::new();
+    let schema = |name: &str| done(ended(&mut ltc(["schema", name]))).stdout;
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+    for name in ["trace", "hints", "workflow"] {
+        jsonschema::meta::validate(&read(&schema(name))).expect("a JSON Schema");
+    }
+    let converted = done(ended(ltc(["convert"]).arg(demo()))).stdout;
+    jsonschema::validate(&read(&schema("trace")), &read(&converted)).expect("a trace");
+    let compiled = done(ended(ltc(["compile"]).arg(demo()))).stdout;
+    let (workflow, _) = yaml::read_value(&compiled).expect("YAML");
+    jsonschema::validate(&read(&schema("workflow")), &read(&json::to_string(&workflow))).expect("a workflow");
+    assert_eq!(ended(ltc(["schema", "recipe"]).current_dir(folder.path())).code, 2);
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn what_makes_no_sense_is_usage_and_what_is_wrong_in_a_document_is_invalid() {
     let folder = Folder::new();
     assert_eq!(ended(&mut ltc(["run"])).code, 2);
     assert_eq!(ended(&mut ltc(["walk"])).code, 2);
+    fails(&ended(&mut ltc(["run", "-", "--input", "-"])), 2, &["error[two-readers]"]);
     fails(&ended(&mut ltc(["run", "no-such-file.yaml"])), 2, &["error[cannot-read]"]);
     fails(&run(&folder, "workflow: w\nversion: 1\nstops: []\n", &[]), 3, &["w.yaml:3:1"]);
     fails(&run(&folder, "workflow: [", &[]), 3, &["w.yaml:"]);
@@ -88,6 +89,15 @@ fn failures_of_tools_say_where_and_why() {
         &["server-died", "exit status: 3", "gone", "--> step s"],
     );
     fails(&run(&folder, &step("    call: u/garbage\n"), &[]), 1, &["the server's answer cannot be read"]);
+}
+
+#[test]
+fn a_result_that_breaks_the_promise_of_its_tool_goes_no_further() {
+    let folder = Folder::new();
+    let text =
+        |n: &str| workflow("", &format!("  - id: s\n    call: u/promise\n    with: {{ n: {n} }}\noutput: \"${{{{ steps.s.n }}}}\"\n"));
+    assert_eq!(run(&folder, &text("18446744073709551616"), &[]).stdout, "18446744073709551616\n");
+    fails(&run(&folder, &text("x"), &[]), 1, &["result-mismatch", "/n ", "--> step s"]);
 }
 
 #[test]
@@ -201,6 +211,21 @@ fn a_secret_reaches_the_tool_and_nobody_else() {
     }
     let seen = std::fs::read_to_string(log).expect("the server logs");
     assert!(seen.contains(&json::quote(secret)), "the tool has to have it: {seen}");
+}
+
+#[test]
+fn a_server_inherits_the_environment_without_the_secrets_of_the_workflow() {
+    let folder = Folder::new();
+    let ask = |id: &str, name: &str| format!("  - id: {id}\n    call: u/environment\n    with: {{ name: {name} }}\n");
+    let servers = unruly("    env: { LTC_TEST_GIVEN: \"${LTC_TEST_GIVEN}\" }\n");
+    let steps = ask("a", "LTC_TEST_HIDDEN") + &ask("b", "LTC_TEST_GIVEN") + &ask("c", "LTC_TEST_ORDINARY");
+    let output = "output: \"${{ [steps.a.value, steps.b.value, steps.c.value] }}\"\n";
+    let text = format!("workflow: w\nversion: 1\nsecrets: [LTC_TEST_HIDDEN, LTC_TEST_GIVEN]\n{servers}steps:\n{steps}{output}");
+    let path = folder.file("w.yaml", &text);
+    let mut command = ltc(["run"]);
+    command.arg(path).env("LTC_TEST_HIDDEN", "hunter1").env("LTC_TEST_GIVEN", "hunter2").env("LTC_TEST_ORDINARY", "plain");
+    let done = ended(&mut command);
+    assert_eq!(done.stdout, "[null,\"[secret LTC_TEST_GIVEN]\",\"plain\"]\n", "{done:?}");
 }
 
 #[test]

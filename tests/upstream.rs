@@ -7,7 +7,7 @@ use ltc_runtime::servers::Endpoint;
 use ltc_runtime::upstream::{Connector, Limits, ToolCall, Upstream};
 use ltc_workflow::advance::{Failure, StepKey};
 use ltc_workflow::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ fn stdio(log: Option<&Path>, env: &[(&str, &str)]) -> Endpoint {
     let mut args = vec!["stdio".to_owned()];
     args.extend(log.map(|log| log.display().to_string()));
     let env = env.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Endpoint::Stdio { command: fixture_server().display().to_string(), args, env, cwd: None }
+    Endpoint::Stdio { command: fixture_server().display().to_string(), args, env, cwd: None, hidden: BTreeSet::new() }
 }
 
 fn http(server: &HttpServer, path: &str) -> Endpoint {
@@ -173,6 +173,7 @@ async fn what_keeps_a_server_from_being_reached_is_said() {
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         env: BTreeMap::new(),
         cwd: None,
+        hidden: BTreeSet::new(),
     };
     let message = refused(program("no-such-program-here", &[])).await;
     assert!(message.contains("`no-such-program-here` cannot be started"), "{message}");
@@ -200,5 +201,17 @@ async fn an_http_answer_that_is_cut_off_is_a_failure() {
     let upstream = connector(&lines).connect("h", &http(&server, "/drop")).await.expect("it connects");
     let (code, _) = failure(upstream.as_ref(), "echo", "{}").await;
     assert_eq!(code, "http-error");
+    upstream.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_knows_the_newest_protocol_only_is_spoken_to_in_it() {
+    let lines: Arc<Lines> = Arc::default();
+    let upstream = connector(&lines).connect("u", &stdio(None, &[("UNRULY_MODERN", "1")])).await.expect("it connects");
+    assert_eq!(answer(upstream.as_ref(), "echo", ODD).await, Ok(ODD.to_owned()));
+    upstream.close().await;
+    let server = HttpServer::start(&BTreeMap::from([("UNRULY_MODERN", "1")]));
+    let upstream = connector(&lines).connect("h", &http(&server, "/json")).await.expect("it connects");
+    assert_eq!(answer(upstream.as_ref(), "echo", ODD).await, Ok(ODD.to_owned()));
     upstream.close().await;
 }

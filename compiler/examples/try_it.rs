@@ -1,4 +1,6 @@
 //! Scratch.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "it reads files; the crate does not")]
 use ltc_workflow::document::*;
 fn steps(s: &[Step], d: usize) {
     for s in s {

@@ -17,12 +17,14 @@ pub mod script;
 pub mod text;
 pub mod trace;
 pub mod tree;
+pub mod verify;
 
 use diagnostics::{Diagnostic, Severity};
 use explain::Explanation;
-use ltc_workflow::Workflow;
+use ltc_workflow::{Object, Workflow};
 use std::collections::BTreeSet;
 use trace::Trace;
+use verify::{Given, Verdict};
 
 /// What a compilation may be told.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,10 @@ pub struct Compilation {
     pub explanation: Explanation,
     /// Guesses, doubts and mistakes, most severe first.
     pub diagnostics: Vec<Diagnostic>,
+    /// Per run: what the inputs were, with those that the compiler made.
+    pub given: Vec<Object>,
+    /// Whether the workflow does what was recorded. Where it does not, an error among the diagnostics says so, and it must not be used.
+    pub verdict: Verdict,
 }
 
 /// How often a loop that turned out to be none sends the pipeline back.
@@ -71,9 +77,13 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
         diagnostics.extend(lowered.diagnostics.iter().cloned());
         let explanation = explain::explanation(&plan, &lowered, &scripts);
         diagnostics.extend(plan.diagnostics.into_iter().map(|d| d.renamed(|text| lowered.renamed.in_text(text))));
+        let runs: Vec<_> =
+            plan.given.iter().enumerate().map(|(run, input)| Given { input: input.clone(), secrets: plan.secrets.of(run) }).collect();
+        let verdict = verify::verify_compiled(&lowered.workflow, traces, &scripts, &runs);
+        diagnostics.extend(verdict.diagnostics.iter().cloned());
         diagnostics.sort();
         diagnostics.dedup();
-        return Compilation { workflow: Some(lowered.workflow), explanation, diagnostics };
+        return Compilation { workflow: Some(lowered.workflow), explanation, diagnostics, given: plan.given, verdict };
     }
     Compilation::refused(diagnostics)
 }
@@ -81,6 +91,6 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
 impl Compilation {
     fn refused(mut diagnostics: Vec<Diagnostic>) -> Compilation {
         diagnostics.sort();
-        Compilation { workflow: None, explanation: Explanation::default(), diagnostics }
+        Compilation { workflow: None, explanation: Explanation::default(), diagnostics, given: Vec::new(), verdict: Verdict::default() }
     }
 }

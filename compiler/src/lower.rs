@@ -8,6 +8,8 @@ mod naming;
 mod order;
 mod servers;
 
+pub use naming::server as server_name;
+
 use crate::dead::alive;
 use crate::diagnostics::Diagnostic;
 use crate::origins::{Plan, Point, Presence};

@@ -192,6 +192,8 @@ pub struct Explainer<'a> {
     banned: BTreeSet<(usize, usize)>,
     /// What was taken for a text before, and in which body: a value that is used again is the same value.
     known: BTreeMap<SmolStr, Vec<(BodyId, Expr)>>,
+    /// The latest of what was taken, newest last.
+    recent: std::collections::VecDeque<Expr>,
     /// The picks that were taken, as text.
     picked: BTreeSet<String>,
     switches: usize,
@@ -211,6 +213,7 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
         diagnostics: Vec::new(),
         banned: BTreeSet::new(),
         known: BTreeMap::new(),
+        recent: std::collections::VecDeque::new(),
         picked: BTreeSet::new(),
         switches: 0,
     };
@@ -249,6 +252,20 @@ impl Explainer<'_> {
             return None;
         }
         let spot = Spot { node: None, body: BodyId(0), tool: None, path: Vec::new() };
+        if self.scripts.iter().all(|s| !s.has_output)
+            && let Some(last) = self.tree.body(BodyId(0)).and_then(|b| b.nodes.last())
+        {
+            let whole = Expr::step(crate::tree::step_name(*last));
+            if self.gives(&whole, &uses) {
+                self.find(
+                    &spot,
+                    Origin::Reference(whole.clone()),
+                    "the recording names no output: the last step's result".to_owned(),
+                    Vec::new(),
+                );
+                return Some(Template::Expr(whole));
+            }
+        }
         self.template(&spot, &uses)
     }
 }

@@ -52,7 +52,7 @@ fn folds(script: &Script, index: &Index, regions: &[Region], homes: &Homes) -> V
     let mut found: Vec<Fold> =
         drivers(script, index, regions, homes).into_iter().filter_map(|driver| fold_of(script, index, regions, driver)).collect();
     let longest_round = |f: &Fold| f.rounds.iter().map(|(start, end)| end - start).max().unwrap_or(0);
-    found.sort_by_key(|f| (longest_round(f), f.driver.rank(), f.start));
+    found.sort_by_key(|f| (longest_round(f), f.driver.rank(), std::cmp::Reverse(f.rounds.len()), f.start));
     let Some(shortest) = found.first().map(longest_round) else { return found };
     let mut chosen: Vec<Fold> = Vec::new();
     for fold in found.into_iter().filter(|f| longest_round(f) == shortest) {

@@ -41,10 +41,10 @@ pub fn each_in(template: &Template, see: &mut dyn FnMut(&Expr)) {
     tops_in(template, &mut |expr| each(expr, see));
 }
 
-/// `expr` with every part, innermost first, replaced by what `make` makes of it.
-pub fn map(expr: Expr, make: &mut dyn FnMut(Expr) -> Expr) -> Expr {
-    let mut inner = |e: Box<Expr>| Box::new(map(*e, make));
-    let rebuilt = match expr {
+/// `expr` with each of its direct parts replaced by what `make` makes of it.
+pub fn map_children(expr: Expr, make: &mut dyn FnMut(Expr) -> Expr) -> Expr {
+    let mut inner = |e: Box<Expr>| Box::new(make(*e));
+    match expr {
         Expr::Literal(_) | Expr::Name(_) | Expr::Omit => expr,
         Expr::Key(base, key) => Expr::Key(inner(base), key),
         Expr::Index(base, at) => Expr::Index(inner(base), at),
@@ -52,28 +52,38 @@ pub fn map(expr: Expr, make: &mut dyn FnMut(Expr) -> Expr) -> Expr {
         Expr::Pick { list, path, equals } => Expr::Pick { list: inner(list), path, equals: inner(equals) },
         Expr::Over { function, list, name, body } => Expr::Over { function, list: inner(list), name, body: inner(body) },
         Expr::Binary(op, a, b) => Expr::Binary(op, inner(a), inner(b)),
-        Expr::Call(function, items) => Expr::Call(function, items.into_iter().map(|item| map(item, make)).collect()),
-        Expr::List(items) => Expr::List(items.into_iter().map(|item| map(item, make)).collect()),
-        Expr::Record(entries) => Expr::Record(entries.into_iter().map(|(key, item)| (key, map(item, make))).collect()),
-    };
+        Expr::Call(function, items) => Expr::Call(function, items.into_iter().map(make).collect()),
+        Expr::List(items) => Expr::List(items.into_iter().map(make).collect()),
+        Expr::Record(entries) => Expr::Record(entries.into_iter().map(|(key, item)| (key, make(item))).collect()),
+    }
+}
+
+/// `expr` with every part, innermost first, replaced by what `make` makes of it.
+pub fn map(expr: Expr, make: &mut dyn FnMut(Expr) -> Expr) -> Expr {
+    let rebuilt = map_children(expr, &mut |inner| map(inner, make));
     make(rebuilt)
 }
 
-/// `template` with every part of its expressions replaced by what `make` makes of it.
-pub fn map_in(template: Template, make: &mut dyn FnMut(Expr) -> Expr) -> Template {
+/// `template` with its whole expressions replaced by what `make` makes of them.
+pub fn map_tops(template: Template, make: &mut dyn FnMut(Expr) -> Expr) -> Template {
     match template {
         Template::Literal(_) => template,
-        Template::Expr(expr) => Template::Expr(map(expr, make)),
+        Template::Expr(expr) => Template::Expr(make(expr)),
         Template::Text(pieces) => Template::text(
             pieces
                 .into_iter()
                 .map(|piece| match piece {
                     Piece::Text(_) => piece,
-                    Piece::Expr(expr) => Piece::Expr(map(expr, make)),
+                    Piece::Expr(expr) => Piece::Expr(make(expr)),
                 })
                 .collect(),
         ),
-        Template::Array(items) => Template::Array(items.into_iter().map(|item| map_in(item, make)).collect()),
-        Template::Object(entries) => Template::Object(entries.into_iter().map(|(key, item)| (key, map_in(item, make))).collect()),
+        Template::Array(items) => Template::Array(items.into_iter().map(|item| map_tops(item, make)).collect()),
+        Template::Object(entries) => Template::Object(entries.into_iter().map(|(key, item)| (key, map_tops(item, make))).collect()),
     }
+}
+
+/// `template` with every part of its expressions replaced by what `make` makes of it.
+pub fn map_in(template: Template, make: &mut dyn FnMut(Expr) -> Expr) -> Template {
+    map_tops(template, &mut |expr| map(expr, make))
 }

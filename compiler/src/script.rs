@@ -24,6 +24,8 @@ pub struct Script {
     pub calls: Vec<Act>,
     /// What the run returned; the last call's value where the recording does not say.
     pub output: Option<Value>,
+    /// Whether the recording says what the run returned.
+    pub has_output: bool,
     /// When the recording began, in nanoseconds since 1970.
     pub clock: Option<i128>,
     /// The servers that it knows.
@@ -134,6 +136,7 @@ pub fn read(trace: &Trace, partial: bool, diagnostics: &mut Vec<Diagnostic>) -> 
         clock: trace.calls.iter().filter_map(|c| c.started_at).min(),
         calls,
         output,
+        has_output: trace.output.is_some(),
         servers: trace.servers.clone(),
     }
 }

@@ -71,7 +71,11 @@ fn token_bits(token: &str) -> f64 {
     }
     if digits > 0.0 {
         let word = token.trim_end_matches(|c: char| c.is_numeric());
-        let is_word_with_number = digits <= 2.0 && !word.is_empty() && word.chars().all(char::is_lowercase) && count(word) + digits == length && count(word) > 2.0;
+        let is_word_with_number = digits <= 2.0
+            && !word.is_empty()
+            && word.chars().all(char::is_lowercase)
+            && count(word) + digits == length
+            && count(word) > 2.0;
         return if is_word_with_number { (2.2 * count(word)).min(12.0) + 3.32 * digits } else { 4.5 * length };
     }
     let upper = count_where(token, char::is_uppercase);

@@ -3,6 +3,8 @@
 //! `fixtures/ingest/expected.json` is the trace. Each format has a folder with its recordings and an `expect.json` that says of each file
 //! what it is and what it cannot say: `errors` (no mark for them), `servers` (no names), `turns`, `tools` (no descriptions), `task`.
 
+#![allow(clippy::disallowed_methods, reason = "the fixtures are files")]
+
 use ltc_compiler::ingest::{self, FORMATS, Ingested};
 use ltc_compiler::trace::{Body, Call, DEFAULT_SERVER, Outcome, Trace};
 use ltc_workflow::{Value, json};

@@ -1,5 +1,7 @@
 //! Properties of the ingest: nothing that a file says makes it panic, and what is written down is read again.
 
+#![allow(clippy::disallowed_methods, reason = "the fixtures are files")]
+
 use ltc_compiler::hints::Hints;
 use ltc_compiler::ingest::{self, FORMATS};
 use ltc_compiler::trace::{Body, Call, Outcome, Server, Tool, Trace, to_json};

@@ -1,6 +1,8 @@
 //! A survey of a folder of recordings, for people: `LTC_TRACES=folder cargo test -p ltc-compiler --test ingest_survey -- --nocapture` prints
 //! what each file was read as. Without the variable nothing happens.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a survey for people reads files and prints")]
+
 use ltc_compiler::ingest;
 use ltc_compiler::trace::{Outcome, Trace};
 use ltc_workflow::json;

@@ -165,7 +165,7 @@ fn results_find_their_calls_by_id_wherever_they_stand() {
     );
     let read = read(&text);
     let calls = &read.traces[0].calls;
-    assert_eq!(calls.iter().map(|c| decoded(c)).collect::<Vec<_>>(), [Value::from("first"), Value::from("before its call")]);
+    assert_eq!(calls.iter().map(decoded).collect::<Vec<_>>(), [Value::from("first"), Value::from("before its call")]);
     assert_eq!(codes(&read), ["result-without-call"]);
     assert!(read.notes[0].place.ends_with(" /2"), "{}", read.notes[0].place);
 }
@@ -343,6 +343,13 @@ fn given_servers_split_names_and_say_how_they_are_reached() {
     assert_eq!(read(&written).traces, [found.clone()]);
     assert_eq!(ingest::apply_servers(&mut found, &value(r#"{"google-cloud":{"args":1,"command":"x"}}"#))[0].place, "/google-cloud/args");
     assert_eq!(ingest::apply_servers(&mut found, &value("[]"))[0].code, "wrong-type");
+}
+
+#[test]
+fn a_server_that_is_named_keeps_its_name() {
+    let mut found = trace(r#"{"calls":[{"server":"issues-server","tool":"get"},{"server":"my_depot","tool":"find"}]}"#);
+    ingest::apply_servers(&mut found, &value(r#"{"issues":{"command":"x"},"my depot":{"command":"y"}}"#));
+    assert_eq!(names(&found), ["issues-server/get", "my depot/find"]);
 }
 
 #[test]

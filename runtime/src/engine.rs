@@ -109,3 +109,6 @@ impl<'d> UnderWay<'d> {
         Rest::Waiting(self.waiting.into_iter().collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,13 +7,14 @@
 //! | `durable` | the seam `Durable::perform`, and the journal in memory |
 //! | `perform` | effects, done |
 //! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` |
-//! | `preflight`, `input`, `secrets`, `servers`, `environment` | what a run needs, checked |
+//! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
 pub mod approximate;
 pub mod clock;
 pub mod durable;
 pub mod engine;
 pub mod environment;
+pub mod expected;
 pub mod input;
 pub mod observe;
 pub mod perform;

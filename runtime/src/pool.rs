@@ -1,7 +1,8 @@
 //! The connections of a run: made on first use, shared by its steps, made again where they broke.
 
+use crate::expected::Expectations;
 use crate::servers::Endpoint;
-use crate::upstream::{Connector, Limits, ToolCall, Upstream, failure};
+use crate::upstream::{Connector, Limits, Tool, ToolCall, Upstream, failure};
 use futures_util::future::join_all;
 use ltc_workflow::Value;
 use ltc_workflow::advance::Failure;
@@ -16,6 +17,7 @@ use tokio::sync::Mutex;
 pub struct Pool {
     connector: Connector,
     places: BTreeMap<SmolStr, Place>,
+    expectations: Expectations,
 }
 
 struct Place {
@@ -27,12 +29,17 @@ impl Pool {
     /// A pool without connections.
     pub fn new(connector: Connector, endpoints: BTreeMap<SmolStr, Endpoint>) -> Pool {
         let place = |(name, endpoint)| (name, Place { endpoint, connection: Mutex::default() });
-        Pool { connector, places: endpoints.into_iter().map(place).collect() }
+        Pool { connector, places: endpoints.into_iter().map(place).collect(), expectations: Expectations::default() }
     }
 
     /// How long connections and calls may take.
     pub fn limits(&self) -> Limits {
         self.connector.limits
+    }
+
+    /// Expects results as the tools of `server` promise them.
+    pub fn expect(&self, server: &str, tools: &[Tool]) {
+        self.expectations.learn(server, tools);
     }
 
     /// The connection to `server`; steps that want it at once wait for one handshake.
@@ -56,12 +63,16 @@ impl Pool {
     /// Calls a tool and decodes what it answers.
     ///
     /// # Errors
-    /// What went wrong on the way, `timeout`, or `tool-error`.
+    /// What went wrong on the way, `timeout`, `tool-error`, or `result-mismatch`.
     pub async fn call(&self, server: &str, call: &ToolCall, timeout: Option<document::Duration>) -> Result<Value, Failure> {
         let connection = self.connection(server).await?;
         let limit = timeout.map_or(self.connector.limits.call, |limit| Duration::from_millis(limit.millis));
         match tokio::time::timeout(limit, connection.call(call)).await {
-            Ok(result) => result?.decode(),
+            Ok(result) => {
+                let result = result?;
+                self.expectations.check(server, &call.tool, &result)?;
+                result.decode()
+            }
             Err(_) => Err(timed_out(&format!("{server}/{}", call.tool), limit)),
         }
     }

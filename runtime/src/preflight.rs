@@ -67,6 +67,7 @@ pub async fn check(workflows: &[&Workflow], pool: &Pool) -> Result<Vec<Problem>,
     for (server, tools, answer) in answers {
         match answer {
             Ok(offered) => {
+                pool.expect(server, &offered);
                 problems.extend(tools.iter().filter_map(|tool| missing(server, tool, &offered)));
                 drifted.extend(workflows.iter().flat_map(|workflow| drift(workflow, server, &offered)));
             }

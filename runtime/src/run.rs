@@ -66,12 +66,11 @@ pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
         }
     }
     let names: BTreeSet<SmolStr> = all.iter().flat_map(|workflow| workflow.secrets.iter().cloned()).collect();
-    let names: Vec<SmolStr> = names.into_iter().collect();
     let secrets = secrets::read(&names, environment).map_err(|missing| missing.into_iter().map(missing_secret).collect());
     let secrets = collect(&mut problems, secrets);
     let mut endpoints = Endpoints::default();
     for workflow in &all {
-        let found = servers::endpoints(preflight::calls(workflow).keys(), workflow, servers, environment);
+        let found = servers::endpoints(preflight::calls(workflow).keys(), workflow, servers, &names, environment);
         if let Some(found) = collect(&mut problems, found) {
             // Where two workflows describe a server of one name, the one that is run decides.
             for (name, endpoint) in found.by_name {

@@ -4,13 +4,13 @@ use crate::environment::Environment;
 use ltc_workflow::value::{Number, Object};
 use ltc_workflow::{Value, json};
 use smol_str::SmolStr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The secrets `names`, from the environment.
 ///
 /// # Errors
 /// The names of those that are missing or empty.
-pub fn read(names: &[SmolStr], environment: &dyn Environment) -> Result<BTreeMap<SmolStr, SmolStr>, Vec<SmolStr>> {
+pub fn read(names: &BTreeSet<SmolStr>, environment: &dyn Environment) -> Result<BTreeMap<SmolStr, SmolStr>, Vec<SmolStr>> {
     let mut found = BTreeMap::new();
     let mut missing = Vec::new();
     for name in names {

@@ -21,6 +21,9 @@ pub enum Endpoint {
         env: BTreeMap<String, String>,
         /// The folder that it runs in.
         cwd: Option<String>,
+        /// Variables of ours that it does not inherit: the secrets of the workflow, which go to tools as arguments, and to a server only where
+        /// its `env` says so.
+        hidden: BTreeSet<String>,
     },
     /// A URL that speaks streamable HTTP.
     Http {
@@ -129,7 +132,7 @@ fn text_map(server: &Object, key: &str, place: &str) -> Result<BTreeMap<String, 
     entries.iter().map(entry).collect()
 }
 
-/// The endpoints of the servers `needed` (by name), each from `overrides` or else from the workflow.
+/// The endpoints of the servers `needed` (by name), each from `overrides` or else from the workflow. None of them inherits `secrets`.
 ///
 /// # Errors
 /// Every server that is described nowhere, and every variable that is missing.
@@ -137,6 +140,7 @@ pub fn endpoints<'a>(
     needed: impl IntoIterator<Item = &'a SmolStr>,
     workflow: &Workflow,
     overrides: &BTreeMap<SmolStr, Transport>,
+    secrets: &BTreeSet<SmolStr>,
     environment: &dyn Environment,
 ) -> Result<Endpoints, Vec<Problem>> {
     let mut problems = BTreeSet::new();
@@ -149,7 +153,7 @@ pub fn endpoints<'a>(
             problems.insert(Problem::new("no-such-server", format!("server {name}"), message).help(help));
             continue;
         };
-        let mut filling = Filling { server: name, environment, problems: &mut problems, sensitive: &mut found.sensitive };
+        let mut filling = Filling { server: name, secrets, environment, problems: &mut problems, sensitive: &mut found.sensitive };
         if let Some(endpoint) = filling.endpoint(transport) {
             found.by_name.insert(name.clone(), endpoint);
         }
@@ -160,6 +164,7 @@ pub fn endpoints<'a>(
 /// The variables of one server being filled in: all that is missing is found in one go.
 struct Filling<'f> {
     server: &'f SmolStr,
+    secrets: &'f BTreeSet<SmolStr>,
     environment: &'f dyn Environment,
     problems: &'f mut BTreeSet<Problem>,
     sensitive: &'f mut BTreeSet<String>,
@@ -174,6 +179,7 @@ impl Filling<'_> {
                 args: args.iter().map(|arg| self.text("args", arg, |_| false)).collect(),
                 env: env.iter().map(|(key, value)| (key.clone(), self.text(&format!("env {key}"), value, names_a_secret))).collect(),
                 cwd: cwd.as_ref().map(|cwd| self.text("cwd", cwd, |_| false)),
+                hidden: self.secrets.iter().map(ToString::to_string).collect(),
             },
             Transport::Http { url, headers, sse } => {
                 if *sse {
@@ -258,14 +264,14 @@ mod tests {
         let workflow = workflow(vec![("a".into(), Server { transport: Some(own), ..Server::default() }), ("b".into(), Server::default())]);
         let environment = Fixed(BTreeMap::from([("KEY", "k")]));
         let needed = ["a".into(), "b".into()];
-        let problems = endpoints(&needed, &workflow, &BTreeMap::new(), &environment).expect_err("A and b are missing");
+        let problems = endpoints(&needed, &workflow, &BTreeMap::new(), &BTreeSet::new(), &environment).expect_err("A and b are missing");
         let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
         assert_eq!(places, ["server a, args", "server b"]);
         assert_eq!(problems[0].code, "missing-variable");
         assert!(problems[0].message.contains("A is not set"), "{problems:?}");
 
         let overrides = file(r#"{"a":{"url":"http://h/","headers":{"H":"${KEY}"}},"b":{"command":"c"}}"#).expect("it reads");
-        let found = endpoints(&needed, &workflow, &overrides, &environment).expect("all is there");
+        let found = endpoints(&needed, &workflow, &overrides, &BTreeSet::new(), &environment).expect("all is there");
         let headers = BTreeMap::from([("H".to_owned(), "k".to_owned())]);
         assert_eq!(found.by_name.get("a"), Some(&Endpoint::Http { url: "http://h/".into(), headers }));
         assert_eq!(found.sensitive, BTreeSet::from(["KEY".to_owned()]));

@@ -2,6 +2,7 @@
 
 use super::printed;
 use crate::exit::Exit;
+use crate::interrupts::Interrupts;
 use crate::progress::Progress;
 use crate::report::{Report, from_problem};
 use crate::traces::said;
@@ -82,6 +83,10 @@ pub fn run(arguments: &Arguments, report: Report) -> Exit {
 }
 
 fn prepared(arguments: &Arguments, report: &Report) -> Result<Prepared, Exit> {
+    if arguments.workflow == Path::new("-") && arguments.input == "-" {
+        let problem = Diagnostic::new(Severity::Error, "two-readers", "", "the workflow and the input cannot both come from stdin");
+        return Err(said(&[problem], Exit::Usage, report));
+    }
     let workflow = documents::read(&arguments.workflow, report)?;
     let library = library(&workflow, &arguments.workflow, report)?;
     let input = input(&arguments.input, report)?;
@@ -144,21 +149,26 @@ fn library(workflow: &Workflow, path: &Path, report: &Report) -> Result<BTreeMap
 
 async fn go(prepared: Prepared, arguments: &Arguments, report: &Report) -> Exit {
     let progress = Arc::new(Progress::new(report.clone()));
-    let exit = tokio::select! {
-        exit = to_rest(prepared, arguments, report, &progress) => exit,
-        () = interrupted() => {
-            progress.say(&Diagnostic::new(Severity::Error, "interrupted", "", "the run was interrupted; what it had begun may be half done"));
-            Exit::Interrupted
-        }
-    };
+    let mut interrupts = Interrupts::new();
+    let exit = to_rest(prepared, arguments, report, &progress, &mut interrupts).await;
     progress.finish();
     exit
 }
 
-async fn to_rest(prepared: Prepared, arguments: &Arguments, report: &Report, progress: &Arc<Progress>) -> Exit {
+async fn to_rest(
+    prepared: Prepared,
+    arguments: &Arguments,
+    report: &Report,
+    progress: &Arc<Progress>,
+    interrupts: &mut Interrupts,
+) -> Exit {
     let limits = Limits { connect: arguments.connect_timeout, call: arguments.timeout };
     let (log, observer): (Arc<dyn Log>, Arc<dyn Observer>) = (progress.clone(), progress.clone());
-    let (run, drifted) = match prepared.connect(log, limits, observer).await {
+    let connected = tokio::select! {
+        connected = prepared.connect(log, limits, observer) => connected,
+        () = interrupts.next() => return interrupted(progress, "no step was done"),
+    };
+    let (run, drifted) = match connected {
         Ok(connected) => connected,
         Err(problems) => {
             problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
@@ -168,18 +178,39 @@ async fn to_rest(prepared: Prepared, arguments: &Arguments, report: &Report, pro
     let severity = if arguments.deny_drift { Severity::Error } else { Severity::Warning };
     let is_refused = arguments.deny_drift && !drifted.is_empty();
     drifted.into_iter().for_each(|problem| progress.say(&from_problem(problem, severity)));
-    let rest = if is_refused { None } else { Some(run.go().await) };
-    run.close().await;
-    progress.finish();
+    let exit = if is_refused {
+        Exit::Failed
+    } else {
+        tokio::select! {
+            rest = run.go() => {
+                progress.finish();
+                shown(rest, report)
+            }
+            () = interrupts.next() => interrupted(progress, "calls under way may have done something or not"),
+        }
+    };
+    // The result is there already: nobody has to wait for a server that takes its time to end.
+    tokio::select! {
+        () = run.close() => {}
+        () = interrupts.next() => {}
+    }
+    exit
+}
+
+fn interrupted(progress: &Progress, what: &str) -> Exit {
+    progress.say(&Diagnostic::new(Severity::Error, "interrupted", "", format!("the run was interrupted; {what}")));
+    Exit::Interrupted
+}
+
+fn shown(rest: Rest, report: &Report) -> Exit {
     match rest {
-        None => Exit::Failed,
-        Some(Rest::Done(output)) => {
+        Rest::Done(output) => {
             let output = report.redactor.value(&output);
             let text = if std::io::stdout().is_terminal() { json::to_string_pretty(&output) } else { json::to_string(&output) };
             printed(&format!("{text}\n"), Exit::Done, report)
         }
-        Some(Rest::Failed(failure)) => said(&[failed(failure)], Exit::Failed, report),
-        Some(Rest::Waiting(questions)) => said(&questions.iter().map(waits).collect::<Vec<_>>(), Exit::Waiting, report),
+        Rest::Failed(failure) => said(&[failed(failure)], Exit::Failed, report),
+        Rest::Waiting(questions) => said(&questions.iter().map(waits).collect::<Vec<_>>(), Exit::Waiting, report),
     }
 }
 
@@ -197,23 +228,4 @@ fn waits((key, effect): &(StepKey, Effect)) -> Diagnostic {
     };
     let message = format!("{asked}\nA run that lives in memory cannot wait for a person: it ends here, and what it did stays done.");
     Diagnostic::new(Severity::Error, "waiting-for-a-person", format!("step {key}"), message)
-}
-
-/// Ctrl-C, or a polite request to end.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    // Where signals cannot be listened to, the run goes on.
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

@@ -6,19 +6,24 @@
 //! What is missing: `.key`, `[0]` and `[key == value]` fail where there is nothing. In the left spine of `??` (the left side itself, what a key or
 //! an item is taken out of, the first argument of a function) they give the right side instead, as does null.
 
+mod budget;
+mod compare;
 pub mod eval;
 mod functions;
 mod lex;
 pub mod names;
 mod number;
+mod operators;
 pub mod parse;
 pub mod print;
 mod python;
+mod scope;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text;
 mod time;
 
+pub(crate) use budget::measure;
 pub(crate) use functions::scalar_text;
 pub use number::compare as compare_numbers;
 pub(crate) use number::times;

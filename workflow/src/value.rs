@@ -156,6 +156,11 @@ impl Object {
         entries
     }
 
+    /// The object of these entries; a later one replaces an earlier one with its key, in its place.
+    pub fn from_entries(entries: Vec<(SmolStr, Value)>) -> Object {
+        entries.into_iter().collect()
+    }
+
     /// An object of entries whose keys the caller knows to be unique.
     pub(crate) fn from_unique(entries: Vec<(SmolStr, Value)>) -> Object {
         Object(Arc::new(entries))

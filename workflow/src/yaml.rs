@@ -52,6 +52,6 @@ pub fn print(workflow: &Workflow) -> String {
 }
 
 #[cfg(test)]
-mod laws;
+pub(crate) mod laws;
 #[cfg(test)]
 mod tests;

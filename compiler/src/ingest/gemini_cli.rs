@@ -38,39 +38,43 @@ fn read(sample: &Sample, notes: &mut Notes) -> Result<Vec<Trace>, Vec<Diagnostic
 /// The messages that are left after all lines: a line with the id of an earlier one replaces it, `$rewindTo` drops a message and all
 /// behind it, and `$set` patches the head of the file, or sets all messages anew.
 fn replay<'v>(lines: &[Node<'v>]) -> Vec<Node<'v>> {
-    let mut messages: Vec<Option<Node<'v>>> = Vec::new();
+    let mut messages: Vec<Node<'v>> = Vec::new();
     let mut places: BTreeMap<&'v str, usize> = BTreeMap::new();
     for line in lines {
         if let Some(id) = line.str("$rewindTo") {
-            if let Some(at) = places.get(id).copied() {
+            if let Some(at) = place_of(&messages, &places, id) {
                 messages.truncate(at);
-                places.retain(|_, place| *place < at);
             }
             continue;
         }
         let all = line.get("$set").and_then(|set| set.get("messages")).or_else(|| line.get("messages"));
         if let Some(all) = all {
-            messages = all.items().map(Some).collect();
-            places = messages.iter().flatten().enumerate().filter_map(|(i, m)| Some((m.str("id")?, i))).collect();
+            messages = all.items().collect();
+            places = messages.iter().enumerate().filter_map(|(i, m)| Some((m.str("id")?, i))).collect();
             continue;
         }
         if line.str("type").is_none() {
             continue;
         }
-        match line.str("id").map(|id| (id, places.get(id).copied())) {
+        match line.str("id").map(|id| (id, place_of(&messages, &places, id))) {
             Some((_, Some(at))) => {
                 if let Some(place) = messages.get_mut(at) {
-                    *place = Some(line.clone());
+                    *place = line.clone();
                 }
             }
             Some((id, None)) => {
                 places.insert(id, messages.len());
-                messages.push(Some(line.clone()));
+                messages.push(line.clone());
             }
-            None => messages.push(Some(line.clone())),
+            None => messages.push(line.clone()),
         }
     }
-    messages.into_iter().flatten().collect()
+    messages
+}
+
+/// Where the message of this id stands; a place from before a rewind does not count.
+fn place_of(messages: &[Node<'_>], places: &BTreeMap<&str, usize>, id: &str) -> Option<usize> {
+    places.get(id).copied().filter(|at| messages.get(*at).is_some_and(|m| m.str("id") == Some(id)))
 }
 
 fn read_session(messages: &[Node<'_>], id: Option<&str>, notes: &mut Notes) -> Result<Trace, Diagnostic> {

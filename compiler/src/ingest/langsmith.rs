@@ -29,12 +29,15 @@ fn read(sample: &Sample, notes: &mut Notes) -> Result<Vec<Trace>, Vec<Diagnostic
     Ok(assemble(&spans, notes))
 }
 
+/// A run, field by field.
+type Run = BTreeMap<SmolStr, Value>;
+
 /// Children in children are followed so deep.
 const DEPTH: usize = 64;
 
 #[derive(Default)]
 struct Runs {
-    list: Vec<(Object, String)>,
+    list: Vec<(Run, String)>,
     by_id: BTreeMap<SmolStr, usize>,
 }
 
@@ -53,10 +56,10 @@ impl Runs {
         };
         let id = node.text("id")?.unwrap_or_default();
         match self.by_id.get(&id).and_then(|at| self.list.get_mut(*at)) {
-            Some((run, _)) => *run = merged(run, object),
+            Some((run, _)) => patch(run, object),
             None => {
                 self.by_id.insert(id, self.list.len());
-                self.list.push((object.clone(), node.place()));
+                self.list.push((object.iter().map(|(key, value)| (key.clone(), value.clone())).collect(), node.place()));
             }
         }
         match node.get("child_runs").filter(|_| depth < DEPTH) {
@@ -66,14 +69,14 @@ impl Runs {
     }
 }
 
-/// The run with what the patch says; what it does not say stays.
-fn merged(run: &Object, patch: &Object) -> Object {
+/// Puts what a patch says into the run; what it does not say stays.
+fn patch(run: &mut Run, patch: &Object) {
     let said = patch.iter().filter(|(_, value)| !value.is_null() && value.as_object().is_none_or(|o| !o.is_empty()));
-    run.iter().chain(said).map(|(key, value)| (key.clone(), value.clone())).collect()
+    run.extend(said.map(|(key, value)| (key.clone(), value.clone())));
 }
 
 /// The order in which runs began is the order of `dotted_order`: what it begins with is the time, to the microsecond.
-fn span(run: &Object, place: &str) -> Span {
+fn span(run: &Run, place: &str) -> Span {
     let text = |key: &str| run.get(key).and_then(Value::as_str).map(SmolStr::new).unwrap_or_default();
     let mut span = Span {
         trace: text("trace_id"),

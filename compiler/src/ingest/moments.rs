@@ -3,6 +3,9 @@
 use crate::trace::instant;
 use ltc_workflow::Value;
 
+/// Longer numbers are no instants; shorter ones can be added without a care.
+const LONGEST: usize = 28;
+
 /// A number of units as nanoseconds, where one unit is ten to the `power` nanoseconds: 9 for seconds, 6 for milliseconds. The digits are
 /// moved, never rounded; those below a nanosecond are cut.
 pub(crate) fn scaled(value: &Value, power: usize) -> Option<i128> {
@@ -14,7 +17,7 @@ pub(crate) fn scaled(value: &Value, power: usize) -> Option<i128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number =
         whole.strip_prefix('-').unwrap_or(whole).bytes().all(|b| b.is_ascii_digit()) && fraction.bytes().all(|b| b.is_ascii_digit());
-    if !is_number || text.len() > 40 {
+    if !is_number || text.len() > LONGEST {
         return None;
     }
     format!("{whole}{:0<power$}", fraction.get(..power).unwrap_or(fraction)).parse().ok()

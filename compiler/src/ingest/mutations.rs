@@ -1,15 +1,18 @@
-//! VS Code's mutation log → the session that it builds: `0` sets the whole, `1` sets a path, `2` appends to a list, `3` deletes.
+//! VS Code's mutation log → the session that it builds: `0` sets the whole, `1` sets a path, `2` appends to a list, `3` deletes (an
+//! item of a list leaves `null` behind). The order of keys is lost on the way, and means nothing.
 
 use super::node::Node;
 use crate::diagnostics::Diagnostic;
+use ltc_workflow::json::MAX_DEPTH;
 use ltc_workflow::{Number, Object, Value};
 use smol_str::SmolStr;
+use std::collections::BTreeMap;
 
 /// A value that can be changed in place: shared lists and objects would be copied at each change.
 enum Tree {
     Leaf(Value),
     List(Vec<Tree>),
-    Map(Vec<(SmolStr, Tree)>),
+    Map(BTreeMap<SmolStr, Tree>),
 }
 
 /// Whether the records are mutations: numbers as `kind`, and a whole under `v` first.
@@ -62,22 +65,18 @@ fn index(step: &Value) -> Option<usize> {
     step.as_number().and_then(Number::as_i64).and_then(|n| usize::try_from(n).ok())
 }
 
-/// The place at `path`; a key that is not there is made, a list grows by one at most.
+/// The place at `path`; a key that is not there is made, a list grows by one at most. A path is no longer than values are deep.
 fn reach<'t>(tree: &'t mut Tree, path: &[&Value]) -> Option<&'t mut Tree> {
+    if path.len() > MAX_DEPTH {
+        return None;
+    }
     let mut tree = tree;
     for step in path {
         if let (Tree::Leaf(Value::Null), Some(_)) = (&*tree, step.as_str()) {
-            *tree = Tree::Map(Vec::new());
+            *tree = Tree::Map(BTreeMap::new());
         }
         tree = match tree {
-            Tree::Map(entries) => {
-                let key = step.as_str()?;
-                let at = entries.iter().position(|(k, _)| k == key).unwrap_or_else(|| {
-                    entries.push((key.into(), Tree::Leaf(Value::Null)));
-                    entries.len() - 1
-                });
-                &mut entries.get_mut(at)?.1
-            }
+            Tree::Map(entries) => entries.entry(step.as_str()?.into()).or_insert(Tree::Leaf(Value::Null)),
             Tree::List(items) => {
                 let at = index(step)?;
                 if at == items.len() {
@@ -109,10 +108,10 @@ fn delete(root: &mut Tree, path: &[&Value]) {
         return;
     };
     match reach(root, above) {
-        Some(Tree::Map(entries)) => entries.retain(|(key, _)| last.as_str() != Some(key)),
+        Some(Tree::Map(entries)) => drop(last.as_str().and_then(|key| entries.remove(key))),
         Some(Tree::List(items)) => {
-            if let Some(at) = index(last).filter(|at| *at < items.len()) {
-                items.remove(at);
+            if let Some(item) = index(last).and_then(|at| items.get_mut(at)) {
+                *item = Tree::Leaf(Value::Null);
             }
         }
         Some(Tree::Leaf(_)) | None => {}
@@ -138,5 +137,13 @@ mod tests {
         let cut = r#"{"kind":2,"k":["requests",0,"a","b"],"v":[9],"i":1}"#;
         let delete = r#"{"kind":3,"k":["x"]}"#;
         assert_eq!(applied(&[whole, set, append, cut, delete]), r#"{"requests":[{"a":{"b":[1,9]}}]}"#);
+    }
+
+    #[test]
+    fn a_path_that_is_deeper_than_values_is_refused() {
+        let whole = json::parse(br#"{"kind":0,"v":{"requests":[]}}"#).unwrap();
+        let path = vec!["\"x\""; 100_000].join(",");
+        let set = json::parse(format!(r#"{{"kind":1,"k":[{path}],"v":1}}"#).as_bytes()).unwrap();
+        assert!(apply(&[Node::root(&whole, None), Node::root(&set, Some(2))]).is_err());
     }
 }

@@ -10,6 +10,7 @@ use crate::trace::{Call, Outcome, Server, Tool, Trace};
 use ltc_workflow::Object;
 use ltc_workflow::Value;
 use ltc_workflow::document::Transport;
+use ltc_workflow::json;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -240,9 +241,23 @@ impl Recorder {
         let task = (!self.words.is_empty()).then(|| self.words.join("\n\n"));
         let servers = self.servers.into_values().collect();
         let mut trace = Trace { id: self.id, task, input: self.input, output: self.output, servers, calls: self.calls };
+        trace.calls.iter_mut().for_each(make_blocks);
         turns::fill(&mut trace.calls);
         settle(&mut trace);
         trace
+    }
+}
+
+/// Blocks are objects: what a file has in place of one becomes a block of text.
+fn make_blocks(call: &mut Call) {
+    let (Outcome::Result(body) | Outcome::ToolError(body)) = &mut call.outcome else {
+        return;
+    };
+    for block in &mut body.content {
+        if block.as_object().is_none() {
+            let text = block.as_str().map_or_else(|| json::to_string(block), str::to_owned);
+            *block = [("type", Value::from("text")), ("text", Value::string(text))].into_iter().collect::<Object>().into();
+        }
     }
 }
 

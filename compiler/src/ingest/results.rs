@@ -85,10 +85,15 @@ fn unwrap_cut(text: &str) -> Option<String> {
 pub(crate) fn from_json_text(value: &Value) -> Answer {
     let parsed = value.as_str().and_then(parse_container);
     match &parsed {
-        Some(Value::Object(object)) => as_tool_result(object).unwrap_or_else(|| tool_result(value)),
+        Some(Value::Object(object)) if holds_blocks(object) => as_tool_result(object).unwrap_or_else(|| tool_result(value)),
         Some(Value::Array(items)) if !items.is_empty() && items.iter().all(is_block) => blocks(items),
         _ => tool_result(value),
     }
+}
+
+/// Whether the content, if there is any, is of blocks that are known: documents of other kinds have a `content` of typed parts as well.
+fn holds_blocks(object: &Object) -> bool {
+    object.get("content").and_then(Value::as_array).is_none_or(|items| items.iter().all(is_block))
 }
 
 fn parse_container(text: &str) -> Option<Value> {
@@ -231,7 +236,9 @@ mod tests {
         assert_eq!(answer.body.content, vec![value(r#"{"type":"text","text":"{\"content\":[],\"isError\":true}"}"#)]);
         assert_eq!(tool_result(&value(r#"{"content":"a page"}"#)).body.structured, Some(value(r#"{"content":"a page"}"#)));
         assert_eq!(from_json_text(&Value::from(r#"[{"type":"text","text":"x"}]"#)), Answer::text("x"));
-        assert_eq!(from_json_text(&Value::from(r#"[{"id":1}]"#)), Answer::text(r#"[{"id":1}]"#));
+        for text in [r#"[{"id":1}]"#, r#"{"content":[{"type":"paragraph","text":"x"}]}"#, r#"{"output":1}"#] {
+            assert_eq!(from_json_text(&Value::from(text)), Answer::text(text));
+        }
     }
 
     #[test]

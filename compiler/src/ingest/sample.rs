@@ -31,8 +31,9 @@ struct Document {
 impl Sample {
     /// Reads `bytes`. A last line that is cut off is left out, with a note.
     pub(crate) fn read(bytes: &[u8], notes: &mut Notes) -> Result<Sample, Vec<Diagnostic>> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|e| vec![problems::not_utf8(e.valid_up_to())])?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let bytes = text.as_bytes();
         let start = text.trim_start();
         if start.is_empty() {
             return Err(vec![problems::empty_file()]);

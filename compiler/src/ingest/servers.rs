@@ -92,7 +92,9 @@ fn new_name(call: &Call, given: &BTreeMap<SmolStr, Server>, known: &BTreeSet<Smo
         (DEFAULT_SERVER, Some((name, _)), None) => Some(Name::of(name, tool)),
         _ => None,
     };
-    names.iter().find_map(|name| split_by_known(name, known)).or(by_tool)
+    // A name that was split too early gets a longer server, never a shorter one: `issues-server` is not a tool of `issues`.
+    let reaches = |name: &Name| *server == DEFAULT_SERVER || name.server.len() >= server.len();
+    names.iter().find_map(|name| split_by_known(name, known).filter(reaches)).or(by_tool)
 }
 
 /// The descriptions of tools follow the calls.

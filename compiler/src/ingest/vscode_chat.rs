@@ -3,7 +3,7 @@
 //! A call stands twice in a session: as a part of the response, with the server's label, the confirmation and the details of the result,
 //! and in the rounds of tool calls, which have the order and the turns. They are joined by id.
 
-use super::names::{Name, identifier};
+use super::names::Name;
 use super::node::Node;
 use super::problems::Notes;
 use super::recorder::{Asked, Recorder};
@@ -104,11 +104,25 @@ fn name_of(recorder: &mut Recorder, part: Option<&Node<'_>>, tool: &str) -> Name
         return recorder.split(tool);
     };
     let rest = tool.strip_prefix("mcp_").unwrap_or(tool);
-    let lower = identifier(label).to_lowercase();
+    let lower = slug(label);
     let is_label = |at: usize| rest.get(..at).is_some_and(|head| !head.is_empty() && lower.starts_with(&head.to_lowercase()));
     let cut = rest.match_indices('_').map(|(at, _)| at).rev().find(|at| is_label(*at));
     let tool = cut.and_then(|at| rest.get(at + 1..)).filter(|t| !t.is_empty()).unwrap_or(rest);
     Name::of(label, tool)
+}
+
+/// A label as VS Code writes it in names: in lower case, with one `_` for each run of other letters than `a-z0-9_.-`.
+fn slug(label: &str) -> String {
+    let mut slug = String::new();
+    for c in label.chars().flat_map(char::to_lowercase) {
+        let is_kept = c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+        if is_kept {
+            slug.push(c);
+        } else if !slug.ends_with('_') {
+            slug.push('_');
+        }
+    }
+    slug
 }
 
 /// How a call ended: refused by the person, or with the details of the part, or with the result of the round.

@@ -5,7 +5,7 @@ use crate::origins::{Plan, Point};
 use crate::region::LoopKind;
 use crate::rewrite;
 use crate::trace::Trace;
-use crate::tree::{BodyId, NodeId, NodeKind, item_name, item_named, step_name, step_named};
+use crate::tree::{BodyId, NodeId, NodeKind, item_named, step_named};
 use ltc_workflow::expr::parse::is_variable;
 use ltc_workflow::expr::{Expr, OverFunction};
 use ltc_workflow::template::Template;
@@ -18,6 +18,8 @@ pub struct Names {
     steps: BTreeMap<NodeId, SmolStr>,
     variables: BTreeMap<NodeId, SmolStr>,
     used: BTreeSet<SmolStr>,
+    /// What steps that are no part of the workflow are called in messages.
+    left_out: BTreeMap<NodeId, SmolStr>,
 }
 
 /// Names everything that is alive, and every list in an expression.
@@ -27,6 +29,13 @@ pub fn names(plan: &Plan, alive: &BTreeSet<NodeId>) -> Names {
     for (number, node) in plan.tree.nodes.iter().enumerate() {
         if matches!(node.kind, NodeKind::List { .. }) {
             names.variables.insert(NodeId(number), SmolStr::new("item"));
+        }
+    }
+    for (number, node) in plan.tree.nodes.iter().enumerate() {
+        if let NodeKind::Call { tool, .. } = &node.kind
+            && !alive.contains(&NodeId(number))
+        {
+            names.left_out.insert(NodeId(number), SmolStr::new(identifier(tool)));
         }
     }
     let mut lists: Vec<(NodeId, SmolStr)> = Vec::new();
@@ -173,7 +182,10 @@ impl Names {
     }
 
     fn name_of(&self, word: &str) -> Option<SmolStr> {
-        step_named(word).and_then(|n| self.steps.get(&n)).or_else(|| item_named(word).and_then(|n| self.variables.get(&n))).cloned()
+        step_named(word)
+            .and_then(|n| self.steps.get(&n).or_else(|| self.left_out.get(&n)))
+            .or_else(|| item_named(word).and_then(|n| self.variables.get(&n)))
+            .cloned()
     }
 
     fn renamed(&self, expr: Expr) -> Expr {
@@ -235,9 +247,4 @@ pub fn workflow(told: Option<&str>, traces: &[Trace]) -> SmolStr {
     let sentence = words.join(" ");
     let sentence = sentence.split([':', '.', ',', ';']).next().unwrap_or_default();
     SmolStr::new(dashed(sentence))
-}
-
-/// The placeholders of a node: for its step and its item.
-pub fn placeholders(node: NodeId) -> (SmolStr, SmolStr) {
-    (step_name(node), item_name(node))
 }

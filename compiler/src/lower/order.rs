@@ -1,13 +1,13 @@
 //! One order for keys whose order means nothing: by name. A permuted recording gives the same bytes.
 
 use crate::rewrite;
-use ltc_workflow::expr::Expr;
+use ltc_workflow::expr::{Expr, Function};
 use ltc_workflow::template::Template;
 use ltc_workflow::{Object, Value};
 
 /// `template` with the keys of its objects in order.
 pub fn template(template: Template) -> Template {
-    match rewrite::map_in(template, &mut expr) {
+    match rewrite::map_tops(template, &mut expr) {
         Template::Literal(value) => Template::Literal(self::value(&value)),
         Template::Object(mut entries) => {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
@@ -18,14 +18,18 @@ pub fn template(template: Template) -> Template {
     }
 }
 
-fn expr(expr: Expr) -> Expr {
-    match expr {
-        Expr::Record(mut entries) => {
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            Expr::Record(entries)
-        }
+/// `expr` with the keys of its records in order, save in a text that is made of them: there the order shows.
+fn expr(whole: Expr) -> Expr {
+    match whole {
+        Expr::Call(Function::ToJson, _) => whole,
         Expr::Literal(value) => Expr::Literal(self::value(&value)),
-        other => other,
+        other => match rewrite::map_children(other, &mut expr) {
+            Expr::Record(mut entries) => {
+                entries.sort_by(|a, b| a.0.cmp(&b.0));
+                Expr::Record(entries)
+            }
+            other => other,
+        },
     }
 }
 

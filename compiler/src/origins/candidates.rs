@@ -67,6 +67,7 @@ impl Explainer<'_> {
         }
         let evidence = evidence(uses);
         let mut found = self.counters(spot, uses, evidence);
+        found.extend(self.items_in_prose(uses, evidence));
         found.extend(self.known_before(spot, uses, evidence));
         let run = self.tree.run(first.frame);
         let Some((script, index)) = self.scripts.get(run).zip(self.indexes.get(run)) else { return found };
@@ -83,7 +84,7 @@ impl Explainer<'_> {
                     let exprs = match place.span {
                         None => vec![(closed.expr.clone(), 0.0)],
                         Some(_) if !may_be_cut(&first.value) => Vec::new(),
-                        Some(span) => self.cuts(&closed.expr, span, first.frame),
+                        Some(span) => self.cuts(&closed.expr, span, first.frame, place.source == Source::Input),
                     };
                     for (expr, cut) in exprs {
                         let Some(expr) = self.coerced(expr, uses) else { continue };
@@ -135,6 +136,26 @@ impl Explainer<'_> {
     /// Whether `expr` gives the value in every frame.
     pub(super) fn gives(&self, expr: &Expr, uses: &[Use]) -> bool {
         uses.iter().all(|u| self.value_in(expr, u.frame).as_ref() == Some(&u.value))
+    }
+
+    /// The item of a loop over parts of a text.
+    fn items_in_prose(&self, uses: &[Use], evidence: f64) -> Option<Candidate> {
+        let first = uses.first()?;
+        let in_prose = |frame: &crate::tree::FrameId| {
+            let frame = self.tree.frame(*frame)?;
+            matches!(frame.item, Some(crate::tree::Item::Value { span: Some(_), .. })).then_some(frame.of?)
+        };
+        let of = self.tree.chain(first.frame).iter().find_map(in_prose)?;
+        let expr = Expr::name(crate::tree::item_name(of));
+        let score = evidence - COST_OF_A_PLACE;
+        self.gives(&expr, uses).then_some(Candidate {
+            expr,
+            score,
+            source: Source::Input,
+            echo: false,
+            agreement: Agreement::None,
+            guesses: Vec::new(),
+        })
     }
 
     /// A value that was explained before in a body around this one is the same value again.
@@ -382,14 +403,16 @@ impl Explainer<'_> {
     }
 
     /// The ways to cut a part out of the text that `expr` gives, with what they cost.
-    pub(super) fn cuts(&self, expr: &Expr, span: (usize, usize), frame: crate::tree::FrameId) -> Vec<(Expr, f64)> {
+    pub(super) fn cuts(&self, expr: &Expr, span: (usize, usize), frame: crate::tree::FrameId, of_input: bool) -> Vec<(Expr, f64)> {
         let Some(Value::String(text)) = self.value_in(expr, frame) else { return Vec::new() };
-        let anchors = super::compose::anchors(&text, span);
+        // All of an input is data: only its separators can be expected again.
+        let is_structure = |(before, after): &(String, String)| !format!("{before}{after}").contains(char::is_alphanumeric);
+        let anchors = super::compose::anchors(&text, span).into_iter().filter(|a| !of_input || is_structure(a));
         let cut = |(before, after): (String, String)| {
             let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
             (call, COST_OF_A_CUT)
         };
-        anchors.into_iter().map(cut).collect()
+        anchors.map(cut).collect()
     }
 }
 

@@ -7,7 +7,8 @@ use super::candidates::{Candidate, literal};
 use super::lists::to_expr;
 use super::{Explainer, Origin, Spot, Use};
 use crate::index::{Source, open_json, windows};
-use crate::text::{bits, is_name, is_opaque, is_specific, tokens};
+use crate::text::{bits, is_border, is_name, is_opaque, is_specific, tokens};
+use crate::tree::FrameId;
 use ltc_workflow::expr::{Expr, Function};
 use ltc_workflow::template::{Piece, Template};
 use ltc_workflow::{Value, json};
@@ -35,9 +36,12 @@ struct Part {
 impl Explainer<'_> {
     /// The template for a text that is no reference as a whole.
     pub(super) fn compose(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
-        if let Some(expr) = self.joined(spot, uses).or_else(|| self.reshaped(spot, uses)).or_else(|| self.json_text(spot, uses)) {
+        if let Some(expr) = self.reshaped(uses).or_else(|| self.joined(spot, uses)) {
             self.find(spot, Origin::Reference(expr.clone()), "made from what is known".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
+        }
+        if uses.iter().all(|u| u.value.as_str().is_some_and(|text| open_json(text).is_some())) {
+            return self.json_text(spot, uses);
         }
         let template = self.parts_of_first(spot, uses).or_else(|| self.common_parts(spot, uses))?;
         self.know_parts(spot, uses, &template);
@@ -63,39 +67,104 @@ impl Explainer<'_> {
         None
     }
 
-    /// Something known in lower case, in upper case or as a slug.
-    fn reshaped(&self, _spot: &Spot, uses: &[Use]) -> Option<Expr> {
+    /// Something known in lower case, in upper case, as a slug or percent-encoded.
+    fn reshaped(&self, uses: &[Use]) -> Option<Expr> {
         let first = uses.first()?;
         let text = first.value.as_str()?;
-        if bits(text) < 10.0 {
+        if !looks_shaped(text) {
             return None;
         }
-        let given = self.given_features(&[first.frame]);
-        let known = self.known.values().flatten().map(|(_, expr)| expr);
-        let exprs = given.iter().map(|f| &f.expr).chain(known).filter(|e| matches!(self.value_in(e, first.frame), Some(Value::String(_))));
-        let shapes = [Function::Slug, Function::Lower, Function::Upper, Function::Trim, Function::UrlEncode];
-        let differs = |e: &&Expr| self.value_in(e, first.frame).as_ref() != Some(&first.value);
-        let mut tried = exprs.filter(differs).flat_map(|e| shapes.iter().map(move |f| e.clone().apply(*f)));
-        tried.find(|expr| self.gives(expr, uses))
+        let shaped = self.shapes(first.frame);
+        shaped
+            .into_iter()
+            .filter(|(shape, _)| shape == text && bits(text) >= 10.0)
+            .map(|(_, expr)| expr)
+            .find(|expr| self.gives(expr, uses))
     }
 
-    /// A JSON text of an object or a list, written without blanks, that holds references.
-    fn json_text(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+    /// What is known in other shapes, where these differ from it: the text, and the expression that gives it.
+    fn shapes(&self, frame: FrameId) -> Vec<(SmolStr, Expr)> {
+        let given = self.given_features(&[frame]).into_iter().map(|f| f.expr);
+        let recent = self.recent.iter().cloned();
+        let mut found = Vec::new();
+        for expr in given.chain(recent) {
+            let Some(Value::String(text)) = self.value_in(&expr, frame) else { continue };
+            for function in [Function::Slug, Function::Lower, Function::Upper, Function::UrlEncode] {
+                let shaped = expr.clone().apply(function);
+                if let Some(Value::String(shape)) = self.value_in(&shaped, frame)
+                    && shape != text
+                    && !found.iter().any(|(known, _)| *known == shape)
+                {
+                    found.push((shape, shaped));
+                }
+            }
+        }
+        found
+    }
+
+    /// A JSON text that holds references: of an object as one expression where the text is written without blanks, else piece by piece.
+    /// What goes in is always written as JSON: a quote in a value must not end its text.
+    fn json_text(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let marks = (self.findings.len(), self.diagnostics.len());
+        let made = self.json_whole(spot, uses).map(Template::Expr).or_else(|| self.json_pieces(spot, uses));
+        let found = self.findings.get(marks.0..).unwrap_or_default();
+        let refers = found.iter().any(|f| matches!(f.origin, Origin::Reference(_) | Origin::Text(_)));
+        if made.is_none() || !refers {
+            self.findings.truncate(marks.0);
+            self.diagnostics.truncate(marks.1);
+            return None;
+        }
+        made
+    }
+
+    fn json_whole(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
         let opened = |u: &Use| {
             let text = u.value.as_str()?;
             let value = open_json(text)?;
             (json::to_string(&value) == text).then_some(Use { value, ..u.clone() })
         };
         let inner: Vec<Use> = uses.iter().map(opened).collect::<Option<_>>()?;
-        let before = self.findings.len();
-        let expr = to_expr(&self.template(spot, &inner)?).apply(Function::ToJson);
-        let refers =
-            self.findings.get(before..).unwrap_or_default().iter().any(|f| matches!(f.origin, Origin::Reference(_) | Origin::Text(_)));
-        if refers && self.gives(&expr, uses) {
-            return Some(expr);
+        let inner_spot = spot.at("(json)");
+        let expr = to_expr(&self.template(&inner_spot, &inner)?).apply(Function::ToJson);
+        self.gives(&expr, uses).then_some(expr)
+    }
+
+    fn json_pieces(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
+        let first = uses.first()?;
+        let text = first.value.as_str()?;
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        for (start, end) in json_scalars(text) {
+            let raw = text.get(start..end)?;
+            let Ok(value) = json::parse(raw.as_bytes()) else { continue };
+            let used = [Use { value, ..first.clone() }];
+            let marks = (self.findings.len(), self.diagnostics.len());
+            let template = self.template(&spot.at("(json)"), &used)?;
+            let expr = match to_expr(&template) {
+                Expr::Literal(_) => None,
+                expr => Some(expr.apply(Function::ToJson))
+                    .filter(|e| self.value_in(e, first.frame).as_ref().and_then(Value::as_str) == Some(raw)),
+            };
+            match expr {
+                Some(expr) => {
+                    pieces.push(Piece::Text(SmolStr::new(text.get(at..start)?)));
+                    pieces.push(Piece::Expr(expr));
+                    at = end;
+                }
+                None => {
+                    self.findings.truncate(marks.0);
+                    self.diagnostics.truncate(marks.1);
+                }
+            }
         }
-        self.findings.truncate(before);
-        None
+        pieces.push(Piece::Text(SmolStr::new(text.get(at..)?)));
+        let template = Template::text(pieces);
+        uses.iter().all(|u| self.template_in(&template, u.frame).as_ref() == Some(&u.value)).then_some(template)
+    }
+
+    /// Whether parts of a text come from somewhere.
+    pub(super) fn has_parts(&self, spot: &Spot, uses: &[Use]) -> bool {
+        uses.first().and_then(|u| Some(!self.best_parts(spot, u, u.value.as_str()?).is_empty())).unwrap_or(false)
     }
 
     /// The parts of the first text that references give, tried out on all others.
@@ -143,6 +212,15 @@ impl Explainer<'_> {
         if windows.len() > MOST_WINDOWS {
             return Vec::new();
         }
+        let mut found: Vec<Part> = Vec::new();
+        for (shape, expr) in if looks_shaped(text) { self.shapes(model.frame) } else { Vec::new() } {
+            let score = bits(&shape) - 6.0;
+            if score >= 5.0 && shape.len() < text.len() {
+                let places = text.match_indices(shape.as_str()).map(|(at, _)| (at, at + shape.len()));
+                let whole_words = places.filter(|(start, end)| is_border(text, *start) && is_border(text, *end));
+                found.extend(whole_words.map(|(start, end)| Part { start, end, expr: expr.clone(), score, object: None }));
+            }
+        }
         let mut windows: Vec<(usize, usize)> = windows
             .into_iter()
             .filter(|(start, end)| {
@@ -151,7 +229,6 @@ impl Explainer<'_> {
             })
             .collect();
         windows.sort_by_key(|(start, end)| (std::cmp::Reverse(end - start), *start));
-        let mut found: Vec<Part> = Vec::new();
         for (start, end) in windows {
             if found.iter().any(|p| p.start <= start && end <= p.end) {
                 continue;
@@ -163,7 +240,9 @@ impl Explainer<'_> {
                 .map(|c| {
                     let object = object_of(&c.expr);
                     let near = object.as_ref().is_some_and(|o| neighbours.contains(o));
-                    (c.score - COST_OF_A_PART + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, c.expr, object)
+                    // Inputs are there to be used: inside a text they cost no more than alone.
+                    let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };
+                    (c.score - cost + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, c.expr, object)
                 })
                 .filter(|(score, _, _)| *score > 0.0)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
@@ -290,6 +369,45 @@ fn without_overlap(mut parts: Vec<Part>, length: usize) -> Vec<Part> {
     kept
 }
 
+/// Whether a text may hold something in another shape: words with dashes between them, percent signs, or one case throughout.
+fn looks_shaped(text: &str) -> bool {
+    let letters = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+    let dashed = text.match_indices('-').any(|(at, _)| {
+        letters(text.get(..at).and_then(|t| t.chars().next_back())) && letters(text.get(at + 1..).and_then(|t| t.chars().next()))
+    });
+    let one_case = !text.chars().any(char::is_lowercase) || !text.chars().any(char::is_uppercase);
+    dashed || text.contains('%') || (one_case && text.chars().any(char::is_alphabetic) && text.len() < 200)
+}
+
+/// The strings and numbers of a JSON text that are no keys, with their quotes.
+fn json_scalars(text: &str) -> Vec<(usize, usize)> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        if *byte == b'"' {
+            at += 1;
+            while let Some(b) = bytes.get(at).filter(|b| **b != b'"') {
+                at += if *b == b'\\' { 2 } else { 1 };
+            }
+            at += 1;
+            let next = bytes.iter().skip(at).find(|b| !b.is_ascii_whitespace());
+            if next != Some(&b':') {
+                found.push((start, at.min(text.len())));
+            }
+        } else if byte.is_ascii_digit() || *byte == b'-' {
+            while bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)) {
+                at += 1;
+            }
+            found.push((start, at));
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
 fn common_prefix(a: &str, b: &str) -> usize {
     a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
 }
@@ -334,6 +452,33 @@ pub(super) fn anchors(text: &str, span: (usize, usize)) -> Vec<(String, String)>
 /// Whether a fixed text can be trusted to stand there again: short, and of signs that people write.
 fn is_anchor(text: &str) -> bool {
     text.chars().count() <= 48 && !text.contains(|c: char| c == '\\' || (c.is_control() && c != '\n'))
+}
+
+/// Fixed texts that stand before and after every one of several parts of `text`.
+pub(super) fn common_anchors(text: &str, spans: &[(usize, usize)]) -> Option<(String, String)> {
+    const LONGEST: usize = 24;
+    let heads: Vec<&str> = spans.iter().map(|(start, _)| text.get(..*start)).collect::<Option<_>>()?;
+    let tails: Vec<&str> = spans.iter().map(|(_, end)| text.get(*end..)).collect::<Option<_>>()?;
+    let head = *heads.first()?;
+    let tail = *tails.first()?;
+    let shared = heads.iter().fold(head.len(), |n, other| n.min(common_suffix(head, other))).min(LONGEST);
+    let before = (head.len() - shared..head.len()).filter_map(|at| head.get(at..)).find(|t| !t.starts_with(char::is_alphanumeric))?;
+    let shared = tails.iter().fold(tail.len(), |n, other| n.min(common_prefix(tail, other))).min(LONGEST);
+    let after = tail.get(..shared).filter(|t| !t.is_empty())?;
+    let separators = after.find(char::is_alphanumeric).unwrap_or(after.len());
+    let short = after.get(..separators).filter(|t| !t.is_empty()).unwrap_or(after);
+    let all = |after: &str| {
+        let mut rest = text;
+        let mut found = Vec::new();
+        while let Some(from) = rest.find(before).and_then(|at| rest.get(at + before.len()..)) {
+            let Some(end) = from.find(after) else { break };
+            found.extend(from.get(..end));
+            rest = from.get(end..).unwrap_or_default();
+        }
+        found
+    };
+    let wanted: Vec<&str> = spans.iter().filter_map(|(start, end)| text.get(*start..*end)).collect();
+    [short, after].into_iter().find(|after| all(after) == wanted).map(|after| (before.to_owned(), after.to_owned()))
 }
 
 /// Texts that end where the part starts, from one word to the start of the line and beyond; those that hold ids come last.

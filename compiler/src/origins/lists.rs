@@ -9,7 +9,7 @@ use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::{Path, PathStep, Source, scalar_text};
 use crate::reroll::patterns::{PatternStep, is_visible};
-use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name};
+use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name, step_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
 use ltc_workflow::template::{Piece, Template};
@@ -116,6 +116,33 @@ impl Explainer<'_> {
         let count = chosen.iter().filter(|c| **c).count();
         self.diagnostics.push(chosen_by_test(place, &best.expr, count, chosen.len(), rivals));
         Some(best.expr)
+    }
+
+    /// A number that is how many items a list has: in the output, or under a name that says so.
+    pub(super) fn counted(&self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        const COUNTS: &[&str] = &["count", "total", "number", "num", "size", "length", "len", "quantity"];
+        let said = spot.words().iter().any(|w| COUNTS.contains(&w.as_str()));
+        if !(said || spot.node.is_none()) || uses.iter().any(|u| u.value.as_number().and_then(|n| n.as_i64()).is_none()) {
+            return None;
+        }
+        let first = uses.first()?;
+        let mut lists: Vec<Expr> = Vec::new();
+        for node in self.nodes_before(spot) {
+            match (self.points.get(&node), self.tree.node(node).map(|n| &n.kind)) {
+                (Some(super::Point::Each { list, test }), _) => lists.push(match test {
+                    Some(test) => list.clone().over(OverFunction::Filter, item_name(node), test.clone()),
+                    None => list.clone(),
+                }),
+                (_, Some(NodeKind::Loop { .. })) => lists.push(Expr::step(step_name(node)).apply(Function::Flatten)),
+                (_, _) => {}
+            }
+        }
+        for node in self.nodes_before(spot) {
+            let value = self.tree.value(self.scripts, node, first.frame);
+            let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
+            lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| f.expr));
+        }
+        lists.into_iter().map(|list| list.apply(Function::Len)).find(|expr| self.gives(expr, uses))
     }
 
     /// The scalar inputs, as features of rows.

@@ -126,6 +126,12 @@ impl Secrets {
         self.values.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// What each was in a run that used it.
+    pub fn of(&self, run: usize) -> BTreeMap<SmolStr, SmolStr> {
+        let value = |(name, values): (&SmolStr, &Vec<SmolStr>)| Some((name.clone(), values.get(run)?.clone()));
+        self.values.iter().filter_map(value).filter(|(_, value)| !value.is_empty()).collect()
+    }
+
     /// Their names.
     pub fn names(&self) -> Vec<SmolStr> {
         self.values.keys().cloned().collect()
@@ -195,7 +201,7 @@ impl Explainer<'_> {
         if hinted.is_none() && !by_schema && !looks_secret(&key) && !by_shape {
             return None;
         }
-        if hinted.is_none() && !self.references(spot, uses).is_empty() {
+        if hinted.is_none() && (!self.references(spot, uses).is_empty() || self.has_parts(spot, uses)) {
             return None;
         }
         let name = hinted.unwrap_or_else(|| secret_name(&server, &key));

@@ -1,6 +1,8 @@
 //! Walks over the skeleton: what each call, loop and branch does, and when it is reached.
 
+use super::candidates::literal;
 use super::lists::Choice;
+use super::scope::Relative;
 use super::separate::{self, Feature, Test, features};
 use super::{Explainer, Point, Presence, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
@@ -9,7 +11,7 @@ use crate::reroll::patterns::PatternStep;
 use crate::rewrite;
 use crate::tree::{BodyId, FrameId, Item, NodeId, NodeKind, item_name, step_name};
 use ltc_workflow::document::{Duration, ToolEffect};
-use ltc_workflow::expr::{BinaryOp, Expr};
+use ltc_workflow::expr::{BinaryOp, Expr, Function};
 use ltc_workflow::template::Template;
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
@@ -136,9 +138,52 @@ impl Explainer<'_> {
                 choices.push(Choice { domain, items, elements });
             }
         }
+        choices.extend(self.choice_in_prose(rounds));
         let missing = |c: &Choice| c.elements.iter().flatten().filter(|(_, chosen)| !*chosen).count();
         choices.sort_by_key(|c| (missing(c), c.domain.pattern.len()));
         choices.into_iter().next()
+    }
+
+    /// Items that are parts of one text, each between the same fixed texts: all that stands there is the list.
+    fn choice_in_prose(&self, rounds: &BTreeMap<FrameId, Vec<FrameId>>) -> Option<Choice> {
+        let mut items: Vec<Vec<Item>> = Vec::new();
+        let mut found: Option<(Relative, String, String)> = None;
+        for (frame, inner) in rounds {
+            let here: Vec<Item> = inner.iter().map(|r| self.tree.frame(*r)?.item.clone()).collect::<Option<_>>()?;
+            let spans: Option<Vec<(usize, usize)>> = here
+                .iter()
+                .map(|i| match i {
+                    Item::Value { span, .. } => *span,
+                    Item::Frame(_) => None,
+                })
+                .collect();
+            if let (Some(spans), Some(Item::Value { source, path, .. })) = (spans, here.first()) {
+                let relative = self.relative(*source, path, *frame).into_iter().next()?;
+                let used = Use { frame: *frame, call: usize::MAX, value: Value::Null };
+                let text = self.value_in(&self.closings(&relative, &used).into_iter().next()?.expr, *frame)?;
+                let (before, after) = super::compose::common_anchors(text.as_str()?, &spans)?;
+                match &found {
+                    Some(known) if *known != (relative.clone(), before.clone(), after.clone()) => return None,
+                    Some(_) | None => found = Some((relative, before, after)),
+                }
+            }
+            items.push(here);
+        }
+        let (relative, before, after) = found?;
+        let frame = *rounds.iter().find(|(_, r)| !r.is_empty())?.0;
+        let text = self.closings(&relative, &Use { frame, call: usize::MAX, value: Value::Null }).into_iter().next()?.expr;
+        let list = Expr::Call(Function::AllBetween, vec![text, literal(&before), literal(&after)]);
+        let domain = super::lists::Domain { base: list.clone(), pattern: vec![PatternStep::Any] };
+        let mut elements = Vec::new();
+        for (frame, inner) in rounds {
+            let all = self.value_in(&list, *frame)?;
+            let wanted: Option<Vec<Value>> = inner.iter().map(|r| self.tree.item(self.scripts, *r)).collect();
+            if all.as_array()? != wanted? {
+                return None;
+            }
+            elements.push(all.as_array()?.iter().map(|v| (v.clone(), true)).collect());
+        }
+        Some(Choice { domain, items, elements })
     }
 
     fn hits_of_round(&self, frame: FrameId, round: FrameId) -> Vec<super::lists::Hit> {

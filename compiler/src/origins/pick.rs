@@ -1,12 +1,12 @@
 //! How an item was picked out of a list: by a key that equals something known, or by an order; never silently by its position.
 
 use super::candidates::{Closed, literal};
-use crate::index::{PathStep, scalar_text};
-use crate::reroll::patterns::is_visible;
 use super::{Explainer, Use};
+use crate::index::{PathStep, scalar_text};
 use crate::names;
-use crate::text::{bits, is_date, is_opaque};
-use crate::tree::FrameId;
+use crate::reroll::patterns::is_visible;
+use crate::text::{bits, is_date, is_opaque, is_specific};
+use crate::tree::{FrameId, item_named};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
 use smol_str::SmolStr;
@@ -68,16 +68,20 @@ impl Explainer<'_> {
     /// The ways to the entry of an object: by its key, unless the key is itself a value of the recording.
     pub(super) fn entries(&self, expr: &Expr, object: &Value, key: &SmolStr, used: &Use) -> Vec<Closed> {
         let plain = expr.clone().key(key.clone());
-        if !is_opaque(key) {
+        if !is_specific(key) {
             return vec![Closed { expr: plain, cost: 0.0, guesses: Vec::new() }];
         }
-        let mut found = vec![Closed { expr: plain, cost: 12.0, guesses: vec![format!("the key {} stands in the recording", ltc_workflow::json::quote(key))] }];
+        let frozen = format!("the key {} stands in the recording", ltc_workflow::json::quote(key));
+        let mut found = match is_opaque(key) {
+            true => vec![Closed { expr: plain, cost: 12.0, guesses: vec![frozen] }],
+            false => vec![Closed { expr: plain, cost: 4.0, guesses: Vec::new() }],
+        };
         let value = Value::String(key.clone());
         if let Some((known, _)) = self.known_as(&value, key, std::slice::from_ref(key), expr, used) {
             let test = equal(Expr::name("entry").key("key"), known);
             let only = expr.clone().apply(Function::Entries).over(OverFunction::Filter, "entry", test).apply(Function::Only);
             found.insert(0, Closed { expr: only.key("value"), cost: 3.0, guesses: Vec::new() });
-        } else if object.as_object().is_some_and(|o| o.len() == 1) {
+        } else if is_opaque(key) && object.as_object().is_some_and(|o| o.len() == 1) {
             found.insert(0, Closed { expr: expr.clone().apply(Function::Values).apply(Function::First), cost: 2.0, guesses: Vec::new() });
         }
         found
@@ -107,7 +111,11 @@ impl Explainer<'_> {
             }
         }
         for (_, expr) in self.known.get(text).into_iter().flatten() {
-            if !matches!(expr, Expr::Literal(_)) && !mentions(list, expr) && self.value_in(expr, frame).as_ref() == Some(value) && bits(text) >= 8.0 {
+            if !matches!(expr, Expr::Literal(_))
+                && !mentions(list, expr)
+                && self.value_in(expr, frame).as_ref() == Some(value)
+                && bits(text) >= 8.0
+            {
                 found.push((names::Agreement::Weak, expr.clone()));
             }
         }
@@ -127,7 +135,11 @@ impl Explainer<'_> {
                         &names::words(keys.last().copied().unwrap_or_default()),
                         &crate::reroll::patterns::keys(&place.path),
                     );
-                    if worth(agreement) && !mentions(list, &closed.expr) && self.value_in(&closed.expr, frame).as_ref() == Some(value) {
+                    let of_item = matches!(&relative.base, Expr::Name(name) if item_named(name).is_some());
+                    if (worth(agreement) || of_item)
+                        && !mentions(list, &closed.expr)
+                        && self.value_in(&closed.expr, frame).as_ref() == Some(value)
+                    {
                         found.push((agreement, closed.expr));
                     }
                 }

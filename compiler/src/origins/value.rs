@@ -9,6 +9,8 @@ use ltc_workflow::expr::{BinaryOp, Expr, Function};
 use ltc_workflow::template::Template;
 use smol_str::SmolStr;
 
+/// How many of the values that were found last may come again in another shape.
+const MOST_RECENT: usize = 24;
 /// Two candidates closer than this, in bits, are both reported.
 const CLOSE: f64 = 6.0;
 
@@ -49,6 +51,10 @@ impl Explainer<'_> {
             && let Some(template) = self.compose(spot, uses)
         {
             return Some(template);
+        }
+        if let Some(expr) = self.counted(spot, uses) {
+            self.find(spot, Origin::Reference(expr.clone()), "the number of items".to_owned(), Vec::new());
+            return Some(Template::Expr(expr));
         }
         self.literal(spot, uses)
     }
@@ -177,6 +183,12 @@ impl Explainer<'_> {
         let known = self.known.entry(SmolStr::new(text)).or_default();
         let entry = (spot.body, without_coercion(expr));
         if !known.contains(&entry) {
+            if !matches!(entry.1, Expr::Literal(_)) {
+                self.recent.push_back(entry.1.clone());
+                if self.recent.len() > MOST_RECENT {
+                    self.recent.pop_front();
+                }
+            }
             known.push(entry);
         }
     }
@@ -184,7 +196,7 @@ impl Explainer<'_> {
     fn evidence_text(&self, best: &Candidate, uses: &[Use]) -> String {
         let mut parts = vec![match uses.len() {
             1 => format!("equal, {:.0} bits", super::candidates::evidence(uses)),
-            n => format!("equal in {n} frames, {:.0} bits", super::candidates::evidence(uses)),
+            n => format!("equal in {n} calls, {:.0} bits", super::candidates::evidence(uses)),
         }];
         match best.agreement {
             crate::names::Agreement::Strong => parts.push("the names agree".to_owned()),
@@ -218,6 +230,11 @@ impl Explainer<'_> {
             }
         }
     }
+}
+
+/// Whether an expression is all that a step gives.
+fn is_whole_result(expr: &Expr) -> bool {
+    matches!(expr, Expr::Key(base, _) if **base == Expr::name("steps"))
 }
 
 /// The expression under a coercion: another use may need another one.

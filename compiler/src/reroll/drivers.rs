@@ -1,6 +1,6 @@
 //! Calls of one tool that may drive a loop: they walk over a list, turn pages, or ask the same question again.
 
-use super::patterns::{Hit, Homes, Pattern, PatternStep, Root, leaves, patterns};
+use super::patterns::{Hit, Homes, Pattern, PatternStep, Root, followed, leaves, patterns};
 use super::{Signature, signature};
 use crate::index::{Index, PathStep, Source};
 use crate::names;
@@ -47,7 +47,12 @@ pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes
     for group in groups.into_values().filter(|g| g.len() > 1) {
         polls(script, &group, &mut found);
         pages(script, &group, &mut found);
-        walks(script, index, homes, &group, &mut found);
+        let before = found.len();
+        walks(homes, &group, |call| patterns(script, index, homes, call), &mut found);
+        let covered = found.iter().skip(before).map(|d| d.positions.len()).max().unwrap_or(0);
+        if covered < group.len() {
+            walks(homes, &group, |call| followed(script, index, homes, call), &mut found);
+        }
     }
     found
 }
@@ -191,11 +196,11 @@ fn ways_to(value: &Value, wanted: &Value) -> Vec<Vec<PathStep>> {
 }
 
 /// Calls that walk over a list, from its start towards its end.
-fn walks(script: &Script, index: &Index, homes: &Homes, group: &[(usize, usize)], found: &mut Vec<Driver>) {
+fn walks(homes: &Homes, group: &[(usize, usize)], ways: impl Fn(usize) -> BTreeMap<Pattern, Hit>, found: &mut Vec<Driver>) {
     let mut alive: BTreeMap<Pattern, Vec<Hit>> = BTreeMap::new();
     let mut start = 0;
     for (at, (_, call)) in group.iter().enumerate() {
-        let mut here = patterns(script, index, homes, *call);
+        let mut here = ways(*call);
         let goes_on = |pattern: &Pattern, hits: &[Hit]| match (here.get(pattern), hits.last()) {
             (Some(hit), Some(last)) => hit.position > last.position,
             _ => false,

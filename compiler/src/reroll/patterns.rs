@@ -140,6 +140,33 @@ pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> B
     found
 }
 
+/// The patterns by which a call's arguments follow another list: the item that holds an argument has a field that stands in that list, in
+/// whose order the calls go. `user: "us_2"` with `users: [{id: "us_2", handle: "ben"}]` follows `people: ["ana", "ben"]`.
+pub fn followed(script: &Script, index: &Index, homes: &Homes, call: usize) -> BTreeMap<Pattern, Hit> {
+    const MOST_FIELDS: usize = 12;
+    let mut found = BTreeMap::new();
+    let Some(act) = script.calls.get(call) else { return found };
+    for (argument, value) in leaves(act) {
+        let Some(text) = scalar_text(value).filter(|t| bits(t) >= LEAST_BITS_OF_A_PART) else { continue };
+        for place in index.places(text).iter().filter(|p| p.span.is_none() && is_visible(script, call, p)).take(4) {
+            let Source::Call(source) = place.source else { continue };
+            let Some(last) = place.path.iter().rposition(|s| matches!(s, PathStep::Index(_))) else { continue };
+            let item = script.calls.get(source).and_then(|c| crate::index::follow(&c.value, place.path.get(..=last)?));
+            let fields = item.as_ref().and_then(Value::as_object).map(|o| o.sorted()).unwrap_or_default();
+            for (key, field) in fields.into_iter().take(MOST_FIELDS) {
+                let Some(known) = scalar_text(field).filter(|k| *k != text && bits(k) >= 5.0) else { continue };
+                let other_list = |p: &&Place| p.span.is_none() && (p.source != place.source || p.path.first() != place.path.first());
+                for other in index.places(known).iter().filter(other_list) {
+                    let by = [argument.as_slice(), &[PathStep::Key(key.clone())]].concat();
+                    add(script, homes, call, &by, known, other, &mut found);
+                }
+            }
+        }
+    }
+    found.values_mut().for_each(|hit| hit.evidence += LEAST_BITS_OF_A_PART);
+    found
+}
+
 /// The scalar leaves of a call's arguments, with the ways to them.
 pub fn leaves(act: &Act) -> Vec<(Vec<PathStep>, &Value)> {
     let mut found = Vec::new();

@@ -59,9 +59,10 @@ impl HttpClient {
     }
 }
 
-/// An error and its causes in one line.
+/// An error and its causes in one line, without the library's word for ours.
 pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
+    let said = error.to_string();
+    let mut text = said.strip_prefix("Client error: ").unwrap_or(&said).to_owned();
     let mut cause = error.source();
     while let Some(inner) = cause {
         let inner_text = inner.to_string();

@@ -84,10 +84,13 @@ impl Drop for ChildTransport {
 /// # Errors
 /// Where the program cannot be started.
 pub fn start(server: &str, endpoint: &Endpoint, log: Arc<dyn Log>) -> std::io::Result<(ChildTransport, Arc<Mutex<Remains>>)> {
-    let Endpoint::Stdio { command, args, env, cwd } = endpoint else {
+    let Endpoint::Stdio { command, args, env, cwd, hidden } = endpoint else {
         return Err(std::io::Error::other("this server is no child process"));
     };
     let mut wrap = CommandWrap::with_new(command, |child| {
+        for name in hidden {
+            child.env_remove(name);
+        }
         child.args(args).envs(env).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = cwd {
             child.current_dir(cwd);

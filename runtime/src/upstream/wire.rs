@@ -142,6 +142,7 @@ pub fn id_of(bytes: &[u8]) -> Option<RequestId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use rmcp::model::{CallToolRequest, CallToolRequestParams, RequestMetaObject, ServerJsonRpcMessage, ServerResult};
 
     fn call(arguments: &str, meta: &[(&str, &str)]) -> ClientJsonRpcMessage {
@@ -204,5 +205,45 @@ mod tests {
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id": 7,"result":{"a":NaN}}"#).id, Some(RequestId::Number(7)));
         assert_eq!(refused("starting up...").id, None);
         assert_eq!(refused("[]").id, None);
+    }
+
+    /// Any JSON value, with numbers of every spelling and keys like ours.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let number = prop_oneof!["-?(0|[1-9][0-9]{0,30})", "-?(0|[1-9][0-9]{0,20})[.][0-9]{1,20}", "-?[1-9][eE][+-]?[0-9]{1,4}"];
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            number.prop_map(|text| ltc_workflow::Number::parse(&text).map_or(Value::Null, Value::Number)),
+            any::<String>().prop_map(Value::string),
+        ];
+        let key = prop_oneof!["[a-c]", Just("_meta".to_owned()), Just(RESULT.to_owned()), Just("content".to_owned()), any::<String>()];
+        scalar.prop_recursive(4, 32, 4, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::array),
+                proptest::collection::vec((key.clone(), inner), 0..4).prop_map(|entries| entries.into_iter().collect::<Object>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_arguments_leave_as_they_are(value in any_value()) {
+            let arguments = json::to_string(&[("v", value)].into_iter().collect::<Object>().into());
+            let sent = outgoing(&call(&arguments, &[])).expect("it can be sent");
+            let sent = json::parse(sent.as_bytes()).expect("a message");
+            let sent = sent.get("params").and_then(|params| params.get("arguments")).map(json::to_string);
+            prop_assert_eq!(sent, Some(arguments));
+        }
+
+        #[test]
+        fn any_result_arrives_as_it_was(value in any_value()) {
+            let result = json::to_string(&[("content", Value::array(Vec::new())), ("structuredContent", value)].into_iter().collect::<Object>().into());
+            let given = incoming(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#).as_bytes()).expect("it is a message");
+            let message: ServerJsonRpcMessage = serde_json::from_str(&given).expect("the library reads it");
+            let JsonRpcMessage::Response(response) = message else { panic!("{given}") };
+            let ServerResult::CallToolResult(read) = response.result else { panic!("{given}") };
+            let arrived = carried(read.meta.as_ref(), RESULT).map(|value| json::to_string(&value));
+            prop_assert_eq!(arrived, Some(result));
+        }
     }
 }

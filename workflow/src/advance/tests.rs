@@ -235,6 +235,7 @@ fn advance_asks_for_as_much_as_may_be_under_way() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test of time")]
 fn ten_thousand_steps_take_no_time() {
     let steps = (0..10_000).map(|n| call(&format!("s{n}"), &format!(r#"{{"n": "${{{{ steps.s{}.n ?? 1 }}}}"}}"#, n.max(1) - 1))).collect();
     let w = workflow(steps, r#""${{ steps.s9999.n }}""#);

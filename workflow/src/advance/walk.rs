@@ -8,6 +8,7 @@ use super::{Effect, Ended, Failure, Start, StepKey};
 use crate::document::{Case, Catch, Duration, Step, StepKind, Workflow};
 use crate::expr::Expr;
 use crate::expr::eval::{self, Budget, fail, with_article};
+use crate::expr::measure;
 use crate::expr::print::print_short;
 use crate::expr::{scalar_text, times};
 use crate::template::{Template, evaluate_entries};
@@ -367,7 +368,7 @@ impl Evaluator<'_> {
     fn template(&mut self, template: &Template, frame: &Frame) -> Result<Option<Value>, Failure> {
         self.within_budget(frame, |scope, budget| {
             let value = template.evaluate(scope, budget)?;
-            value.iter().try_for_each(|v| eval::measure(v, budget))?;
+            value.iter().try_for_each(|v| measure(v, budget))?;
             Ok(value)
         })
     }
@@ -375,7 +376,7 @@ impl Evaluator<'_> {
     fn arguments(&mut self, entries: &[(SmolStr, Template)], frame: &Frame) -> Result<Object, Failure> {
         self.within_budget(frame, |scope, budget| {
             let object = evaluate_entries(entries, scope, budget)?;
-            object.iter().try_for_each(|(_, v)| eval::measure(v, budget))?;
+            object.iter().try_for_each(|(_, v)| measure(v, budget))?;
             Ok(object)
         })
     }

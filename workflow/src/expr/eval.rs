@@ -1,5 +1,9 @@
 //! What an expression means: its value in a scope, or a failure. It always ends, within a budget of work.
 
+pub use super::budget::{Budget, MAX_VALUE_DEPTH};
+pub use super::scope::{Group, Scope};
+
+use super::compare::{equal, extreme, order, sort};
 use super::print::print_short;
 use super::{BinaryOp, Expr, Function, OverFunction, functions, number};
 use crate::advance::Failure;
@@ -7,108 +11,6 @@ use crate::nearest::nearest_few;
 use crate::value::{Object, Value};
 use smol_str::SmolStr;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
-
-/// Where the names of an expression get their values.
-pub trait Scope {
-    /// The value of `inputs`, `run`, `loop`, `error`, or of a loop's variable.
-    fn name(&self, name: &str) -> Option<Value>;
-
-    /// The value of a member of a group; `None` where it is missing.
-    fn member(&self, group: Group, key: &str) -> Option<Value>;
-}
-
-/// Names that are no values themselves: only their members are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// `steps.<id>`
-    Steps,
-    /// `previous.<id>`
-    Previous,
-    /// `secrets.<NAME>`
-    Secrets,
-}
-
-impl Group {
-    /// The group that `name` names.
-    pub fn named(name: &str) -> Option<Group> {
-        match name {
-            "steps" => Some(Group::Steps),
-            "previous" => Some(Group::Previous),
-            "secrets" => Some(Group::Secrets),
-            _ => None,
-        }
-    }
-
-    /// Its name in expressions.
-    pub fn name(self) -> &'static str {
-        match self {
-            Group::Steps => "steps",
-            Group::Previous => "previous",
-            Group::Secrets => "secrets",
-        }
-    }
-}
-
-/// An object is a scope: its keys are the names, and the entries under `steps`, `previous` and `secrets` are the members.
-impl Scope for Object {
-    fn name(&self, name: &str) -> Option<Value> {
-        self.get(name).filter(|_| Group::named(name).is_none()).cloned()
-    }
-
-    fn member(&self, group: Group, key: &str) -> Option<Value> {
-        self.get(group.name())?.get(key).cloned()
-    }
-}
-
-/// How much work is left. A unit is a node that is evaluated, an item that is made or compared, or 8 bytes of text.
-#[derive(Clone, Debug)]
-pub struct Budget {
-    left: u64,
-}
-
-impl Budget {
-    /// What one expression or template may use.
-    pub const FOR_ONE: u64 = 10_000_000;
-
-    /// A budget of so many units.
-    pub fn new(units: u64) -> Budget {
-        Budget { left: units }
-    }
-
-    /// How many units are left.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Takes units out.
-    ///
-    /// # Errors
-    /// `too-much-work` where there are fewer.
-    pub fn spend(&mut self, units: usize) -> Result<(), Failure> {
-        match u64::try_from(units).ok().and_then(|units| self.left.checked_sub(units)) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => {
-                self.left = 0;
-                Err(fail("too-much-work", "the expression makes or compares too much to be worked out"))
-            }
-        }
-    }
-
-    /// Takes out what a text of so many bytes costs.
-    pub(crate) fn spend_text(&mut self, bytes: usize) -> Result<(), Failure> {
-        self.spend(bytes / 8 + 1)
-    }
-}
-
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget::new(Budget::FOR_ONE)
-    }
-}
 
 /// A failure with this code and message.
 pub(crate) fn fail(code: &str, message: impl Into<String>) -> Failure {
@@ -132,60 +34,6 @@ pub fn evaluate(expr: &Expr, scope: &dyn Scope, budget: &mut Budget) -> Result<O
 /// `not-boolean` where it is something else, or what [`evaluate`] fails with.
 pub fn test(expr: &Expr, scope: &dyn Scope, budget: &mut Budget) -> Result<bool, Failure> {
     (Evaluation { scope, budget }).boolean(expr, None)
-}
-
-/// Whether two values are equal: numbers by their value, everything else as JSON.
-pub(super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Failure> {
-    budget.spend(1)?;
-    Ok(match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            budget.spend_text(a.as_str().len().min(b.as_str().len()))?;
-            number::compare(a, b) == Ordering::Equal
-        }
-        (Value::String(a), Value::String(b)) => {
-            budget.spend_text(a.len().min(b.len()))?;
-            a == b
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            if a.len() != b.len() {
-                return Ok(false);
-            }
-            for (a, b) in a.iter().zip(b.iter()) {
-                if !equal(a, b, budget)? {
-                    return Ok(false);
-                }
-            }
-            true
-        }
-        (Value::Object(a), Value::Object(b)) => {
-            if a.len() != b.len() {
-                return Ok(false);
-            }
-            budget.spend(a.len())?;
-            for ((k, a), (l, b)) in a.sorted().into_iter().zip(b.sorted()) {
-                if k != l || !equal(a, b, budget)? {
-                    return Ok(false);
-                }
-            }
-            true
-        }
-        (Value::Null | Value::Bool(_), _) | (Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_), _) => a == b,
-    })
-}
-
-/// Which of two numbers or two texts is smaller.
-pub(super) fn order(a: &Value, b: &Value, budget: &mut Budget) -> Result<Ordering, Failure> {
-    budget.spend(1)?;
-    if let (Value::Number(a), Value::Number(b)) = (a, b) {
-        budget.spend_text(a.as_str().len().min(b.as_str().len()))?;
-        return Ok(number::compare(a, b));
-    }
-    if let (Value::String(a), Value::String(b)) = (a, b) {
-        budget.spend_text(a.len().min(b.len()))?;
-        return Ok(a.cmp(b));
-    }
-    let (a, b) = (with_article(a.type_name()), with_article(b.type_name()));
-    Err(fail("not-comparable", format!("only two numbers or two texts have an order, not {a} and {b}")))
 }
 
 /// What a part of an expression gives.
@@ -482,35 +330,6 @@ impl Evaluation<'_> {
 
 type Arithmetic = fn(&crate::value::Number, &crate::value::Number) -> Result<crate::value::Number, Failure>;
 
-/// The first item whose rank no other is `side` of.
-fn extreme(ranked: &[(Value, &Value)], side: Ordering, budget: &mut Budget) -> Result<Value, Failure> {
-    let mut best: Option<&(Value, &Value)> = None;
-    for candidate in ranked {
-        match best {
-            Some(so_far) if order(&candidate.0, &so_far.0, budget)? != side => {}
-            Some(_) | None => best = Some(candidate),
-        }
-    }
-    best.map(|(_, value)| (*value).clone()).ok_or_else(|| fail(functions::EMPTY_LIST, "the list is empty"))
-}
-
-/// Sorts by rank, keeping the order of equals.
-fn sort(ranked: &mut [(Value, &Value)], budget: &mut Budget) -> Result<(), Failure> {
-    // Once every rank has an order with the first, all have one with each other.
-    if let Some((first, _)) = ranked.first() {
-        for (rank, _) in ranked.iter() {
-            order(first, rank, budget)?;
-        }
-    }
-    let rounds = usize::try_from(ranked.len().checked_ilog2().unwrap_or(0)).unwrap_or(0) + 1;
-    budget.spend(ranked.len().saturating_mul(rounds))?;
-    ranked.sort_by(|(a, _), (b, _)| match (a, b) {
-        (Value::Number(a), Value::Number(b)) => number::compare(a, b),
-        (a, b) => a.as_str().cmp(&b.as_str()),
-    });
-    Ok(())
-}
-
 fn missing(lenient: bool, failure: impl FnOnce() -> Failure) -> Result<Got, Failure> {
     if lenient { Ok(Got::Missing) } else { Err(failure()) }
 }
@@ -560,45 +379,5 @@ pub(crate) fn with_article(type_name: &str) -> String {
         "integer" => "a number".to_string(),
         "object" => "an object".to_string(),
         other => format!("a {other}"),
-    }
-}
-
-/// How deep a value that a workflow makes may be: a little less than what is read back, so that it can be wrapped and journalled.
-pub const MAX_VALUE_DEPTH: usize = 120;
-
-/// Checks that a made value is neither too deep nor too large to leave: sharing can make a small value a giant text.
-pub(crate) fn measure(value: &Value, budget: &mut Budget) -> Result<(), Failure> {
-    measure_at(value, 0, budget)
-}
-
-fn measure_at(value: &Value, depth: usize, budget: &mut Budget) -> Result<(), Failure> {
-    budget.spend(1)?;
-    if depth > MAX_VALUE_DEPTH {
-        return Err(fail("too-deep", format!("the value has more than {MAX_VALUE_DEPTH} levels of nesting")));
-    }
-    match value {
-        Value::Null | Value::Bool(_) => Ok(()),
-        Value::Number(n) => budget.spend(n.as_str().len() / 64),
-        Value::String(s) => budget.spend(s.len() / 64),
-        Value::Array(items) => items.iter().try_for_each(|item| measure_at(item, depth + 1, budget)),
-        Value::Object(object) => object.iter().try_for_each(|(_, item)| measure_at(item, depth + 1, budget)),
-    }
-}
-
-impl Object {
-    /// The object of these entries; a later one replaces an earlier one with its key, in its place.
-    pub fn from_entries(entries: Vec<(SmolStr, Value)>) -> Object {
-        let mut places: BTreeMap<SmolStr, usize> = BTreeMap::new();
-        let mut out: Vec<(SmolStr, Value)> = Vec::with_capacity(entries.len());
-        for (key, value) in entries {
-            match places.get(&key).and_then(|at| out.get_mut(*at)) {
-                Some(entry) => entry.1 = value,
-                None => {
-                    places.insert(key.clone(), out.len());
-                    out.push((key, value));
-                }
-            }
-        }
-        Object::from_unique(out)
     }
 }

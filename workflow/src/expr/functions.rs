@@ -2,7 +2,9 @@
 //!
 //! Every function is total: a value or a failure, in time that follows from the sizes of its arguments and is paid for in advance.
 
-use super::eval::{Budget, equal, fail, measure, order, with_article};
+use super::budget::{Budget, measure};
+use super::compare::{equal, order};
+use super::eval::{fail, with_article};
 use super::{Function, number, python, text, time};
 use crate::advance::Failure;
 use crate::json;

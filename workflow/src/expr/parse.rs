@@ -5,6 +5,7 @@
 //! `\\ \' \" \/ \n \r \t \uXXXX \u{X}`; single quotes are canonical, because they sit well inside YAML's double quotes.
 
 use super::lex::{Lexer, Token};
+use super::operators::{COALESCE, COMPARISON, LOOSEST, NOT};
 use super::{BinaryOp, Expr, Function, OverFunction};
 use crate::nearest::nearest;
 use crate::value::{Number, Value};
@@ -73,72 +74,6 @@ pub fn is_name(text: &str) -> bool {
 /// Whether `text` can be the name of a loop's variable.
 pub fn is_variable(text: &str) -> bool {
     is_name(text) && !KEYWORDS.contains(&text) && !ROOTS.contains(&text)
-}
-
-const LOOSEST: u8 = 1;
-/// How tightly `not` binds its operand.
-pub(super) const NOT: u8 = 3;
-const COMPARISON: u8 = 4;
-/// What the right side of `==` in brackets is.
-pub(super) const COALESCE: u8 = 5;
-/// What `.key` and brackets stand behind.
-pub(super) const POSTFIX: u8 = 8;
-
-impl BinaryOp {
-    /// All of them, from the loosest binding to the tightest.
-    pub const ALL: &[BinaryOp] = &[
-        BinaryOp::Or,
-        BinaryOp::And,
-        BinaryOp::Equal,
-        BinaryOp::NotEqual,
-        BinaryOp::Less,
-        BinaryOp::LessOrEqual,
-        BinaryOp::Greater,
-        BinaryOp::GreaterOrEqual,
-        BinaryOp::Coalesce,
-        BinaryOp::Add,
-        BinaryOp::Subtract,
-        BinaryOp::Multiply,
-    ];
-
-    /// As it is written.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            BinaryOp::Or => "or",
-            BinaryOp::And => "and",
-            BinaryOp::Equal => "==",
-            BinaryOp::NotEqual => "!=",
-            BinaryOp::Less => "<",
-            BinaryOp::LessOrEqual => "<=",
-            BinaryOp::Greater => ">",
-            BinaryOp::GreaterOrEqual => ">=",
-            BinaryOp::Coalesce => "??",
-            BinaryOp::Add => "+",
-            BinaryOp::Subtract => "-",
-            BinaryOp::Multiply => "*",
-        }
-    }
-
-    pub(super) fn binding(self) -> u8 {
-        match self {
-            BinaryOp::Or => LOOSEST,
-            BinaryOp::And => 2,
-            BinaryOp::Equal
-            | BinaryOp::NotEqual
-            | BinaryOp::Less
-            | BinaryOp::LessOrEqual
-            | BinaryOp::Greater
-            | BinaryOp::GreaterOrEqual => COMPARISON,
-            BinaryOp::Coalesce => COALESCE,
-            BinaryOp::Add | BinaryOp::Subtract => 6,
-            BinaryOp::Multiply => 7,
-        }
-    }
-
-    /// How tightly its left operand must bind: comparisons do not chain, everything else groups from the left.
-    pub(super) fn left_binding(self) -> u8 {
-        if self.binding() == COMPARISON { COMPARISON + 1 } else { self.binding() }
-    }
 }
 
 /// An expression with its depth.

@@ -1,6 +1,7 @@
 //! Expression → text, in the one canonical spelling, with the fewest parentheses. The inverse of `expr/parse.rs`.
 
-use super::parse::{COALESCE, NOT, POSTFIX, is_name};
+use super::operators::{COALESCE, NOT, POSTFIX};
+use super::parse::is_name;
 use super::{BinaryOp, Expr};
 use crate::value::Value;
 use std::fmt;

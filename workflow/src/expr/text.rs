@@ -1,6 +1,7 @@
 //! Functions on texts: taking apart, cutting out, and encoding.
 
-use super::eval::{Budget, fail};
+use super::budget::Budget;
+use super::eval::fail;
 use crate::advance::Failure;
 use crate::value::Value;
 

@@ -202,6 +202,31 @@ proptest! {
     }
 
     #[test]
+    fn formatting_loses_no_comment_silently(workflow in workflow(), places in vec((any::<usize>(), 0..8_usize, any::<bool>()), 1..5)) {
+        let workflow = Workflow { header: vec!["top".to_string()], ..workflow };
+        let mut lines: Vec<String> = print(&workflow).lines().map(String::from).collect();
+        for (at, (place, indent, behind)) in places.into_iter().enumerate() {
+            let place = 1 + place % lines.len();
+            match lines.get_mut(place) {
+                Some(line) if behind => line.push_str(&std::format!(" # comment-{at}.")),
+                _ => lines.insert(place, std::format!("{}#comment-{at}.", " ".repeat(indent))),
+            }
+        }
+        let text = lines.join("\n") + "\n";
+        // A comment inside of a text is part of the text, and may break it.
+        if let Ok(formatted) = format(&text) {
+            for at in 0..4 {
+                let name = std::format!("comment-{at}.");
+                let kept = formatted.text.matches(&name).count() + formatted.lost.iter().filter(|l| l.text.contains(&name)).count();
+                prop_assert_eq!(kept, text.matches(&name).count(), "{}\n{}\n{}", name, text, formatted.text);
+            }
+            let again = read(&formatted.text).map(|w| Workflow { header: Vec::new(), ..w });
+            prop_assert_eq!(again, read(&text).map(|w| Workflow { header: Vec::new(), ..w }));
+            prop_assert_eq!(format(&formatted.text), Ok(Formatted { lost: Vec::new(), ..formatted }));
+        }
+    }
+
+    #[test]
     fn values_survive_byte_for_byte(value in value()) {
         let mut workflow = Workflow::new("w");
         workflow.output = Some(Template::constant(&value));
@@ -246,6 +271,7 @@ fn same_texts(ours: &Value, theirs: &Value) -> bool {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "the other reader is a program")]
 fn another_reader_sees_the_same_texts() {
     use proptest::strategy::ValueTree;
     use std::io::Write;

@@ -4,15 +4,15 @@ use super::tree::{Content, Node, did_you_mean};
 use crate::expr::names::Reference;
 use crate::expr::parse::ROOTS;
 use smol_str::SmolStr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The names that are known at the place that is being read.
 #[derive(Default)]
 pub(super) struct Names {
     pub inputs: BTreeSet<SmolStr>,
     pub secrets: BTreeSet<SmolStr>,
-    /// Steps that are visible here, in the order of the document.
-    pub steps: Vec<SmolStr>,
+    /// Steps that are visible here.
+    pub steps: Visible,
     /// Every step of the document.
     pub all_steps: BTreeSet<SmolStr>,
     /// Variables of the loops around.
@@ -25,6 +25,42 @@ pub(super) struct Names {
     pub repeats: usize,
     /// How many `catch`es are around.
     pub catches: usize,
+}
+
+/// Steps that are visible, in the order of the document, found without looking through all of them.
+#[derive(Default)]
+pub(super) struct Visible {
+    order: Vec<SmolStr>,
+    /// How often each is there; more than once is a mistake that is reported elsewhere.
+    counts: BTreeMap<SmolStr, usize>,
+}
+
+impl Visible {
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    pub(super) fn extend(&mut self, ids: impl IntoIterator<Item = SmolStr>) {
+        for id in ids {
+            *self.counts.entry(id.clone()).or_default() += 1;
+            self.order.push(id);
+        }
+    }
+
+    /// Takes away, and gives, what became visible behind the first `length`.
+    pub(super) fn split_off(&mut self, length: usize) -> Vec<SmolStr> {
+        let gone = self.order.split_off(length.min(self.order.len()));
+        for id in &gone {
+            if let Some(count) = self.counts.get_mut(id) {
+                *count -= 1;
+            }
+        }
+        gone
+    }
+
+    fn contains(&self, id: &SmolStr) -> bool {
+        self.counts.get(id).is_some_and(|count| *count > 0)
+    }
 }
 
 /// Why a name cannot be used.
@@ -118,8 +154,8 @@ impl Names {
                 "a step is seen by those behind it; one in a loop only inside of that loop, one in a branch not by its sibling branches";
             return doubt("unknown-step", message, Some(help.to_string()));
         }
-        let help = suggest("steps", key, strings(&self.steps)).or_else(|| {
-            let id = self.steps.iter().rev().find(|id| id.contains('-') && id.starts_with(key.as_str()))?;
+        let help = suggest("steps", key, strings(&self.steps.order)).or_else(|| {
+            let id = self.steps.order.iter().rev().find(|id| id.contains('-') && id.starts_with(key.as_str()))?;
             Some(format!("a name with `-` is written `{}`", member("steps", id)))
         });
         doubt("unknown-step", format!("there is no step `{key}`"), help)

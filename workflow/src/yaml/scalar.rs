@@ -19,7 +19,7 @@ pub(super) fn is_plain(text: &str, in_flow: bool) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let fine = match c {
-            '~' => true,
+            c if " _-./()+=@%&*!;'<>^~".contains(c) => true,
             ':' => !in_flow && chars.peek().is_some_and(|next| !next.is_whitespace()),
             ',' | '?' => !in_flow,
             c => c.is_alphanumeric() && !is_hidden(c),

@@ -106,7 +106,7 @@ impl Reader<'_> {
         let gather = inner.as_ref().and_then(|f| f.get("gather")).map(|n| self.template(n));
         self.names.loops -= 1;
         self.names.variables.truncate(self.names.variables.len() - usize::from(each.is_some()));
-        self.names.steps.truncate(outside);
+        self.names.steps.split_off(outside);
         let at_once = at_once.unwrap_or(Some(1))?;
         Some(StepKind::For { each: each?, list: list?, test: whole(test)?, at_once, gather: whole(gather)?, steps: steps? })
     }
@@ -135,7 +135,7 @@ impl Reader<'_> {
         let gather = inner.as_ref().and_then(|f| f.get("gather")).map(|n| self.template(n));
         self.names.loops -= 1;
         self.names.repeats -= 1;
-        self.names.steps.truncate(outside);
+        self.names.steps.split_off(outside);
         self.names.previous.truncate(previous);
         Some(StepKind::Repeat { until: until?, every: whole(every)?, at_most: whole(at_most)?, gather: whole(gather)?, steps: steps? })
     }

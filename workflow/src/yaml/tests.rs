@@ -286,7 +286,7 @@ steps:
     when: "${{ true }}"
     call: s/t
     with: { x: 1 }
-  #no blank
+  # no blank
   # and after an empty line
   # right
   - id: b
@@ -296,4 +296,41 @@ steps:
     assert_eq!(formatted.text, expected);
     assert_eq!(formatted.lost, [LostComment { line: 13, column: 9, text: " deep".to_string() }]);
     assert_eq!(format(expected), Ok(Formatted { text: expected.to_string(), lost: Vec::new() }));
+}
+
+#[test]
+fn files_with_other_line_ends_and_marks_are_read() {
+    let unix = "# top\nworkflow: w\nsteps:\n  # first\n  - id: a\n    wait: 5s\n";
+    let windows = std::format!("\u{FEFF}{}", unix.replace('\n', "\r\n"));
+    assert_eq!(read(&windows), read(unix));
+    assert_eq!(super::format(&windows), super::format(unix));
+}
+
+#[test]
+fn loops_nest_as_deep_as_documents_do() {
+    let mut text = "workflow: w\nsteps:\n".to_string();
+    let mut indent = 2;
+    for depth in 0..75 {
+        let pad = " ".repeat(indent);
+        text.push_str(&std::format!("{pad}- id: s{depth}\n{pad}  for: {{ each: x{depth}, in: \"${{{{ [1] }}}}\" }}\n{pad}  steps:\n"));
+        indent += 4;
+    }
+    text.push_str(&std::format!("{0}- id: last\n{0}  call: s/t\n", " ".repeat(indent)));
+    let workflow = read(&text).unwrap();
+    assert_eq!(read(&print(&workflow)), Ok(workflow.clone()));
+    let next = crate::advance::advance(&workflow, &Default::default(), &std::collections::BTreeMap::new());
+    let crate::advance::Next::Do(effects) = next else { panic!("nothing to do") };
+    assert_eq!(effects.iter().filter(|(key, _)| key.0.ends_with("s74[0]/last")).count(), 1);
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test of time")]
+fn ten_thousand_steps_are_read_and_printed_in_no_time() {
+    let step =
+        |n: usize| std::format!("  - id: s{n}\n    call: s/t\n    with: {{ x: \"${{{{ steps.s{}.x ?? 1 }}}}\" }}\n", n.saturating_sub(1));
+    let text = "workflow: w\nsteps:\n  - id: s\n    call: s/t\n".to_string()
+        + &(1..10_000).map(step).collect::<String>().replace("steps.s0.", "steps.s.");
+    let before = std::time::Instant::now();
+    assert_eq!(print(&read(&text).unwrap()), text.replacen("steps:", "version: 1\nsteps:", 1));
+    assert!(before.elapsed().as_secs() < 5, "{:?}", before.elapsed());
 }

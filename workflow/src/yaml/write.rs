@@ -71,9 +71,10 @@ impl Writer<'_> {
 
     fn comment(&mut self, anchor: Option<&str>, indent: usize) {
         for line in anchor.map(|a| self.comments.above(a)).unwrap_or_default() {
+            let shown = line.strip_prefix(' ').unwrap_or(line).trim_end();
             self.indent(indent);
-            self.out.push('#');
-            self.out.push_str(line.trim_end());
+            self.out.push_str(if shown.is_empty() { "#" } else { "# " });
+            self.out.push_str(shown);
             self.out.push('\n');
         }
     }

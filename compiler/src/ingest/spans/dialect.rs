@@ -93,7 +93,8 @@ fn server(span: &Span) -> Option<SmolStr> {
     address.or_else(session).or_else(|| span.service.clone().filter(|_| span.kind == Kind::Server))
 }
 
-/// The arguments; those of smolagents and of LangSmith's exporter are in a wrapper. What OpenInference calls `tool.parameters` is the schema
+/// The arguments; those of smolagents, of LangSmith's exporter and of LangChain's text tools (a dictionary as Python prints it, under one
+/// key) are in a wrapper. What OpenInference calls `tool.parameters` is the schema
 /// with some producers and the arguments with others, so that it comes last, and only where it is no schema.
 fn arguments_of(span: &Span) -> Option<Value> {
     let given = ARGUMENTS.iter().find_map(|key| span.get(key)).or_else(|| span.get("tool.parameters").filter(|p| !is_schema(p)))?;
@@ -124,7 +125,7 @@ fn unwrap_arguments(span: &Span, object: Object) -> Object {
     let inner = ["input", "tool_input", "input_str"].iter().find_map(|key| object.get(key)).filter(|_| object.len() == 1);
     match inner {
         Some(Value::Object(inner)) if from_langsmith => inner.clone(),
-        Some(Value::String(text)) if text.starts_with('{') => match arguments::read(inner) {
+        Some(Value::String(text)) if text.starts_with("{'") => match arguments::read(inner) {
             Ok(inner) => inner,
             Err(_) => object,
         },
@@ -179,7 +180,7 @@ pub(crate) fn unwrap_answer(span: &Span, key: &str, object: &Object) -> Option<A
         let answer = results::from_json_text(content);
         return Some(if is_error { answer.marked() } else { answer });
     }
-    if let (Some(output), 1) = (object.get("output"), object.len()) {
+    if let (Some(output), 1, "output.value") = (object.get("output"), object.len(), key) {
         return match output {
             Value::Object(inner) => Some(unwrap_answer(span, key, inner).unwrap_or_else(|| results::tool_result(output))),
             Value::String(text) => Some(python_message(text).unwrap_or_else(|| results::from_json_text(output))),

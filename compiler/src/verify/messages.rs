@@ -1,0 +1,156 @@
+//! What a breach of the recorded world is called: one constructor a message.
+
+use super::Run;
+use super::differ::{Difference, shown};
+use super::replay::{Breach, Replay};
+use super::secrets;
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::origins::{has_secret_shape, looks_secret};
+use crate::script::Act;
+use ltc_workflow::advance::{Failure, StepKey};
+use ltc_workflow::document::Workflow;
+use ltc_workflow::template::Template;
+use ltc_workflow::{Object, Value};
+
+/// How many calls that are not made are told one by one.
+const MOST_MISSING: usize = 5;
+
+/// What a replay in the recorded world has to say.
+pub fn recorded(workflow: &Workflow, run: &Run, replay: &Replay) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut missing = 0_usize;
+    for breach in &replay.breaches {
+        match breach {
+            Breach::Differs { step, call, differences } => {
+                let act = run.script.calls.get(*call);
+                found.extend(differences.iter().map(|d| differs(&at(run, step), act, d)));
+            }
+            Breach::NotRecorded { step, tool, arguments } => found.push(not_recorded(&at(run, step), tool, arguments)),
+            Breach::Missing { call } => {
+                missing += 1;
+                if missing <= MOST_MISSING {
+                    found.extend(run.script.calls.get(*call).map(|act| not_made(run, act)));
+                }
+            }
+            Breach::Misplaced { step, call, other, should_follow } => {
+                if let (Some(act), Some(other)) = (run.script.calls.get(*call), run.script.calls.get(*other)) {
+                    found.push(misplaced(&at(run, step), act, other, *should_follow));
+                }
+            }
+            Breach::Unanswerable { step, workflow } => found.push(runs_another(&at(run, step), workflow)),
+            Breach::Failed(failure) => found.push(failed(run, failure)),
+            Breach::Output(difference) if is_open(workflow, difference) => found.push(open_output(run, difference)),
+            Breach::Output(difference) => found.push(output_differs(run, difference)),
+        }
+    }
+    if missing > MOST_MISSING {
+        found.push(more_missing(run, missing - MOST_MISSING));
+    }
+    found.extend(replay.asked.iter().map(|step| asks(&at(run, step))));
+    found
+}
+
+/// Whether a breach makes the workflow wrong: everything does but an output that the workflow leaves open on purpose.
+pub fn is_error(workflow: &Workflow, breach: &Breach) -> bool {
+    match breach {
+        Breach::Output(difference) => !is_open(workflow, difference),
+        Breach::Differs { .. }
+        | Breach::NotRecorded { .. }
+        | Breach::Missing { .. }
+        | Breach::Misplaced { .. }
+        | Breach::Unanswerable { .. }
+        | Breach::Failed(_) => true,
+    }
+}
+
+/// Whether the workflow has a literal null where its output differs.
+fn is_open(workflow: &Workflow, difference: &Difference) -> bool {
+    let Some(mut at) = workflow.output.as_ref() else { return false };
+    for key in difference.pointer.split('/').skip(1) {
+        let key = key.replace("~1", "/").replace("~0", "~");
+        let inner = match at {
+            Template::Object(entries) => entries.iter().find(|(k, _)| *k == key).map(|(_, t)| t),
+            Template::Array(items) => key.parse::<usize>().ok().and_then(|i| items.get(i)),
+            Template::Literal(_) | Template::Expr(_) | Template::Text(_) => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => return false,
+        }
+    }
+    *at == Template::Literal(Value::Null)
+}
+
+/// `step a[1]/b`, behind the run's name where there are several.
+fn at(run: &Run, step: &StepKey) -> String {
+    in_run(run, &format!("step {step}"))
+}
+
+fn in_run(run: &Run, place: &str) -> String {
+    if run.name.is_empty() { place.to_owned() } else { format!("{}, {place}", run.name) }
+}
+
+fn error(place: impl Into<String>, message: String) -> Diagnostic {
+    Diagnostic::new(Severity::Error, "replay-differs", place, message)
+}
+
+fn differs(place: &str, act: Option<&Act>, difference: &Difference) -> Diagnostic {
+    let call = act.map(Act::place).unwrap_or_default();
+    let expected = if may_be_secret(difference) { "a value that may be secret".to_owned() } else { difference.expected_text() };
+    let (at, made) = (difference.place_text(), difference.made_text());
+    error(place, format!("{call} was recorded with {expected}{at}; the workflow sends {made}"))
+}
+
+/// Whether what was recorded at a place is not for messages: the workflow has a secret there, or should have one.
+fn may_be_secret(difference: &Difference) -> bool {
+    let key = difference.pointer.rsplit('/').next().unwrap_or_default();
+    looks_secret(key)
+        || difference.made.as_ref().is_some_and(secrets::is_open)
+        || difference.expected.as_ref().and_then(Value::as_str).is_some_and(has_secret_shape)
+}
+
+fn not_recorded(place: &str, tool: &str, arguments: &Object) -> Diagnostic {
+    let arguments = shown(&Value::Object(arguments.clone()));
+    error(place, format!("calls {tool} with {arguments}; the recording has no such call, or it was made already"))
+}
+
+fn not_made(run: &Run, act: &Act) -> Diagnostic {
+    let arguments = shown(&Value::Object(act.arguments.clone()));
+    let known = if act.effect_is_known { "" } else { " (nothing says that the tool only reads)" };
+    error(in_run(run, &act.place()), format!("was recorded with {arguments}; the workflow does not make it{known}"))
+}
+
+fn more_missing(run: &Run, more: usize) -> Diagnostic {
+    let place = if run.name.is_empty() { "the recording".to_owned() } else { run.name.clone() };
+    error(place, format!("{more} more recorded calls are not made"))
+}
+
+fn misplaced(place: &str, act: &Act, other: &Act, should_follow: bool) -> Diagnostic {
+    let order = if should_follow { "before" } else { "after" };
+    let recorded = if should_follow { "after" } else { "before" };
+    error(place, format!("{} is made {order} {}; it was recorded {recorded} it", act.place(), other.place()))
+}
+
+fn runs_another(place: &str, workflow: &str) -> Diagnostic {
+    error(place, format!("runs the workflow {workflow}, of which the recording knows nothing"))
+}
+
+fn failed(run: &Run, failure: &Failure) -> Diagnostic {
+    let place = failure.step.as_ref().map_or_else(|| in_run(run, "output"), |step| at(run, step));
+    error(place, format!("the run fails in the recorded world: {} ({})", failure.message, failure.code))
+}
+
+fn output_differs(run: &Run, difference: &Difference) -> Diagnostic {
+    let (expected, made) = (difference.expected_text(), difference.made_text());
+    error(in_run(run, "output"), format!("the recorded output is {expected}{}; the workflow returns {made}", difference.place_text()))
+}
+
+fn open_output(run: &Run, difference: &Difference) -> Diagnostic {
+    let place = difference.place_text();
+    let message = format!("the recorded output is {}{place}; the workflow returns null there", difference.expected_text());
+    Diagnostic::new(Severity::Question, "open-output", in_run(run, "output"), message)
+}
+
+fn asks(place: &str) -> Diagnostic {
+    Diagnostic::new(Severity::Note, "asks-a-person", place, "asks a person; the recording has no answer, so null was given")
+}

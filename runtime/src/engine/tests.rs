@@ -1,0 +1,128 @@
+//! The engine against a journal and a world that are scripted.
+
+use super::*;
+use crate::durable::{InMemory, World};
+use crate::observe::Unobserved;
+use futures_util::future::BoxFuture;
+use ltc_workflow::{json, yaml};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A world in which a call's tool says how it ends: `ok`, `slow` (after a while), `fail`, `never`. It remembers what was begun and ended.
+#[derive(Clone, Default)]
+struct Script(Arc<Mutex<Vec<String>>>);
+
+impl Script {
+    fn note(&self, word: &str, key: &StepKey) {
+        self.0.lock().expect("no test panics while it notes").push(format!("{word} {key}"));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.lock().expect("no test panics while it notes").clone()
+    }
+}
+
+impl World for Script {
+    fn perform<'w>(&'w self, key: &'w StepKey, effect: &'w Effect) -> BoxFuture<'w, Performed> {
+        async move {
+            self.note("begin", key);
+            let failure = || Failure { code: "tool-error".into(), message: "no".into(), step: Some(key.clone()) };
+            let ended = match effect {
+                Effect::Call { tool, .. } => match tool.as_str() {
+                    "fail" => Ended::Failed(failure()),
+                    "slow" => {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        Ended::Succeeded(Value::from("slow"))
+                    }
+                    "never" => std::future::pending().await,
+                    _ => Ended::Succeeded(Value::from("ok")),
+                },
+                Effect::Sleep(duration) => {
+                    tokio::time::sleep(Duration::from_millis(duration.millis)).await;
+                    Ended::Succeeded(Value::Null)
+                }
+                Effect::Escalate { .. } => return Performed::Waiting,
+                Effect::Run { .. } => Ended::Failed(failure()),
+            };
+            self.note("end", key);
+            Performed::Ended(ended)
+        }
+        .boxed()
+    }
+}
+
+async fn run_with(steps: &str, journal: &InMemory<Script>) -> Rest {
+    let text = format!("workflow: w\nversion: 1\nservers: {{ s: {{}} }}\nsteps:\n{steps}");
+    let workflow = yaml::read(&text).expect("a workflow in a test");
+    run(&workflow, &Start::default(), journal, &Unobserved).await
+}
+
+async fn rest_of(steps: &str) -> (Rest, Vec<String>) {
+    let script = Script::default();
+    let rest = run_with(steps, &InMemory::new(script.clone())).await;
+    (rest, script.notes())
+}
+
+fn branches(branches: &[&str]) -> String {
+    let list: String = branches.iter().map(|steps| format!("      - steps:\n{steps}")).collect();
+    format!("  - id: p\n    parallel:\n{list}")
+}
+
+fn call(id: &str, tool: &str) -> String {
+    format!("          - id: {id}\n            call: s/{tool}\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_under_way_at_once_is() {
+    let steps = branches(&[&call("a", "slow"), &(call("b", "ok") + &call("c", "ok"))]) + "output: \"${{ steps.a }}\"\n";
+    let (rest, notes) = rest_of(&steps).await;
+    assert_eq!(rest, Rest::Done(Value::from("slow")));
+    assert_eq!(notes, ["begin a", "begin b", "end b", "begin c", "end c", "end a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_fails_waits_for_calls_and_gives_timers_up() {
+    let wait = "          - id: w\n            wait: 1h\n";
+    let before = tokio::time::Instant::now();
+    let (rest, notes) = rest_of(&branches(&[&call("a", "fail"), &call("b", "slow"), wait])).await;
+    let Rest::Failed(failure) = rest else { panic!("{rest:?}") };
+    assert_eq!(failure.step, Some(StepKey("a".into())));
+    assert_eq!(notes, ["begin a", "end a", "begin b", "begin w", "end b"]);
+    assert!(before.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_for_a_person_first_does_what_else_there_is() {
+    let ask = "          - id: q\n            escalate: { role: reviewer, message: \"May I?\" }\n";
+    let (rest, notes) = rest_of(&(branches(&[ask, &(call("a", "slow") + &call("b", "ok"))]) + "  - id: after\n    call: s/ok\n")).await;
+    let Rest::Waiting(questions) = rest else { panic!("{rest:?}") };
+    let keys: Vec<&str> = questions.iter().map(|(key, _)| key.0.as_str()).collect();
+    assert_eq!(keys, ["q"]);
+    assert_eq!(notes, ["begin q", "begin a", "end a", "begin b", "end b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_ended_is_never_done_again() {
+    let script = Script::default();
+    let journal = InMemory::new(script.clone());
+    let steps = "  - id: a\n    call: s/ok\n  - id: b\n    call: s/never\n";
+    let cut = tokio::time::timeout(Duration::from_secs(1), run_with(steps, &journal)).await;
+    assert!(cut.is_err(), "b never ends");
+    assert_eq!(script.notes(), ["begin a", "end a", "begin b"]);
+    // The same journal, and a world in which b ends.
+    let rest = run_with(&steps.replace("never", "ok"), &journal).await;
+    assert_eq!(rest, Rest::Done(Value::Null));
+    assert_eq!(script.notes(), ["begin a", "end a", "begin b", "begin b", "end b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn loops_keep_to_their_width_and_results_to_their_places() {
+    let steps = "  - id: each\n    for: { each: n, in: \"${{ [1, 2, 3] }}\", at_once: 2, gather: \"${{ n }}\" }\n    steps:\n      - id: c\n        call: s/slow\noutput: \"${{ steps.each }}\"\n";
+    let (rest, notes) = rest_of(steps).await;
+    let Rest::Done(output) = rest else { panic!("{rest:?}") };
+    assert_eq!(json::to_string(&output), "[1,2,3]");
+    assert_eq!(notes[..2], ["begin each[0]/c", "begin each[1]/c"]);
+    assert_eq!(notes.iter().filter(|note| note.starts_with("end")).count(), 3);
+    let third = notes.iter().position(|note| note == "begin each[2]/c").expect("the third is begun");
+    assert!(notes[..third].iter().any(|note| note.starts_with("end")), "{notes:?}");
+}
