@@ -106,14 +106,6 @@ pub fn to_json(diagnostic: &Diagnostic) -> Value {
     object.into()
 }
 
-/// `text` with its colours, or without them where stdout wants none.
-pub fn for_stdout(text: &str) -> String {
-    match anstream::AutoStream::choice(&io::stdout()) {
-        anstream::ColorChoice::Never => anstream::adapter::strip_str(text).to_string(),
-        anstream::ColorChoice::Auto | anstream::ColorChoice::Always | anstream::ColorChoice::AlwaysAnsi => text.to_owned(),
-    }
-}
-
 /// Writes a result to stdout. A reader that has seen enough (`| head`) is no error.
 ///
 /// # Errors

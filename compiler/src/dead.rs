@@ -7,7 +7,7 @@ use crate::origins::{Plan, Point, Presence};
 use crate::region::LoopKind;
 use crate::rewrite;
 use crate::script::Script;
-use crate::tree::{BodyId, NodeId, NodeKind, step_named};
+use crate::tree::{NodeId, NodeKind, step_named};
 use ltc_workflow::document::ToolEffect;
 use ltc_workflow::expr::Expr;
 use std::collections::BTreeSet;
@@ -52,15 +52,9 @@ pub fn alive(plan: &Plan, scripts: &[Script]) -> BTreeSet<NodeId> {
         if let NodeKind::Loop { kind: LoopKind::Poll, body, .. } = &here.kind {
             queue.extend(plan.tree.body(*body).and_then(|b| b.nodes.last()));
         }
-        queue.extend(loop_of(plan, here.body));
+        queue.extend(plan.tree.body(here.body).and_then(|b| b.of));
     }
     alive
-}
-
-/// The loop whose body it is.
-fn loop_of(plan: &Plan, body: BodyId) -> Option<NodeId> {
-    let is = |node: &crate::tree::Node| matches!(&node.kind, NodeKind::Loop { body: b, .. } if *b == body);
-    plan.tree.nodes.iter().position(is).map(NodeId)
 }
 
 /// The node that an expression names, in itself and not in its parts.

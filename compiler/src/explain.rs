@@ -3,9 +3,10 @@
 use crate::lower::Lowered;
 use crate::origins::{Origin, Plan};
 use crate::script::Script;
-use crate::tree::NodeKind;
+use crate::tree::{NodeId, NodeKind};
 use ltc_workflow::{Object, Value, json};
 use smol_str::SmolStr;
+use std::collections::BTreeMap;
 
 /// Where everything in a workflow comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,23 +49,28 @@ pub struct Argument {
 pub fn explanation(plan: &Plan, lowered: &Lowered, scripts: &[Script]) -> Explanation {
     let mut steps = Vec::new();
     let mut dropped = Vec::new();
+    let mut findings: BTreeMap<Option<NodeId>, Vec<Argument>> = BTreeMap::new();
+    for finding in &plan.findings {
+        findings.entry(finding.node).or_default().push(argument(finding, lowered));
+    }
     for (number, node) in plan.tree.nodes.iter().enumerate() {
-        let id = crate::tree::NodeId(number);
+        let id = NodeId(number);
         let NodeKind::Call { server, tool, calls } = &node.kind else { continue };
-        let acts = calls.iter().filter_map(|(frame, call)| scripts.get(plan.tree.run(*frame))?.calls.get(*call));
+        let act = |frame: &crate::tree::FrameId, call: &usize| scripts.get(plan.tree.run(*frame))?.calls.get(*call);
         let Some(step) = lowered.steps.get(&id) else {
+            let acts = calls.iter().filter_map(|(frame, call)| act(frame, call));
             dropped.extend(acts.map(|a| (a.place(), "it only reads, and nothing uses its result".to_owned())));
             continue;
         };
-        let arguments = plan.findings.iter().filter(|f| f.node == Some(id)).map(|f| argument(f, lowered)).collect();
-        steps.push(Explained {
-            step: step.clone(),
-            tool: format!("{server}/{tool}"),
-            calls: acts.map(|a| a.id.clone()).collect(),
-            arguments,
-        });
+        let arguments = findings.remove(&Some(id)).unwrap_or_default();
+        let told = |frame: &crate::tree::FrameId, id: &SmolStr| match scripts.len() {
+            1 => id.clone(),
+            _ => SmolStr::new(format!("{id} of run {}", plan.tree.run(*frame) + 1)),
+        };
+        let recorded: Vec<SmolStr> = calls.iter().filter_map(|(frame, call)| Some(told(frame, &act(frame, call)?.id))).collect();
+        steps.push(Explained { step: step.clone(), tool: format!("{server}/{tool}"), calls: recorded, arguments });
     }
-    let arguments: Vec<Argument> = plan.findings.iter().filter(|f| f.node.is_none()).map(|f| argument(f, lowered)).collect();
+    let arguments = findings.remove(&None).unwrap_or_default();
     if !arguments.is_empty() {
         steps.push(Explained { step: SmolStr::new("output"), tool: String::new(), calls: Vec::new(), arguments });
     }

@@ -19,7 +19,7 @@ pub fn generalize(scripts: &[Script], indexes: &[Index], runs: Vec<Vec<Region>>)
         .enumerate()
         .map(|(run, regions)| (tree.add_frame(Frame { run, parent: None, of: None, round: 0, item: None }), regions))
         .collect();
-    lay(&mut tree, scripts, indexes, frames);
+    lay(&mut tree, scripts, indexes, None, frames);
     tree
 }
 
@@ -30,9 +30,9 @@ struct Slot {
 }
 
 /// One body of what the frames did.
-fn lay(tree: &mut Tree, scripts: &[Script], indexes: &[Index], frames: Vec<(FrameId, Vec<Region>)>) -> BodyId {
+fn lay(tree: &mut Tree, scripts: &[Script], indexes: &[Index], of: Option<NodeId>, frames: Vec<(FrameId, Vec<Region>)>) -> BodyId {
     let body = BodyId(tree.bodies.len());
-    tree.bodies.push(Body { nodes: Vec::new(), frames: frames.iter().map(|(frame, _)| *frame).collect() });
+    tree.bodies.push(Body { nodes: Vec::new(), frames: frames.iter().map(|(frame, _)| *frame).collect(), of });
     let mut slots: Vec<Slot> = Vec::new();
     for (frame, regions) in frames {
         let script = scripts.get(tree.run(frame));
@@ -109,7 +109,7 @@ fn lay_loop(
             rounds.entry(frame).or_default();
         }
     }
-    let inner = lay(tree, scripts, indexes, inner);
+    let inner = lay(tree, scripts, indexes, Some(node), inner);
     if let Some(node) = tree.nodes.get_mut(node.0) {
         node.kind = NodeKind::Loop { kind, body: inner, rounds };
     }

@@ -5,7 +5,7 @@
 //! arguments, not the results.
 
 use crate::script::Script;
-use crate::text::{bits, hash, tokens};
+use crate::text::{bits, hash, is_name, is_specific, tokens, tokens_from};
 use crate::tree::is_reserved;
 use ltc_workflow::Value;
 use ltc_workflow::expr::parse_python;
@@ -145,11 +145,15 @@ pub fn scalar_text(value: &Value) -> Option<&str> {
     }
 }
 
+/// Whether a text says enough to be cut out of prose: words of a language stand in every prose.
+pub fn may_be_cut(text: &str) -> bool {
+    is_specific(text) || (is_name(text) && text.contains(' '))
+}
+
 /// The parts of `text` between borders that may come from somewhere: all runs of up to sixteen tokens, with at most one separator at
 /// either end. The whole text is not among them.
 pub fn windows(text: &str) -> Vec<(usize, usize)> {
-    let mut tokens = tokens(text);
-    tokens.truncate(MOST_TOKENS_OF_A_TEXT);
+    let tokens: Vec<_> = tokens_from(text, 0).take(MOST_TOKENS_OF_A_TEXT).collect();
     let mut found = Vec::new();
     for (i, first) in tokens.iter().enumerate() {
         for last in tokens.iter().skip(i).take(MOST_TOKENS) {
@@ -206,11 +210,13 @@ impl Wanted {
 
     fn add_text(&mut self, text: &str, layers: usize) {
         self.texts.insert(hash(text));
-        self.add_start(text);
+        if may_be_cut(text) {
+            self.add_start(text);
+        }
         for (start, end) in windows(text) {
             let part = text.get(start..end).unwrap_or_default();
             self.texts.insert(hash(part));
-            if bits(part) >= LEAST_BITS_IN_PROSE {
+            if may_be_cut(part) && bits(part) >= LEAST_BITS_IN_PROSE {
                 self.add_start(part);
             }
         }
@@ -333,12 +339,11 @@ impl Walk<'_> {
     }
 
     fn parts(&mut self, text: &str) {
-        let tokens = tokens(text);
         let wanted = self.wanted;
-        for (at, token) in tokens.iter().enumerate() {
+        for token in tokens_from(text, 0) {
             let Some(counts) = wanted.starts.get(&hash(text.get(token.start..token.end).unwrap_or_default())) else { continue };
             for count in counts {
-                let Some(last) = tokens.get(at + count - 1) else { continue };
+                let Some(last) = tokens_from(text, token.start).nth(count - 1) else { continue };
                 let span = (token.start, last.end);
                 let key = hash(text.get(span.0..span.1).unwrap_or_default());
                 if span != (0, text.len()) && wanted.texts.contains(&key) {

@@ -14,6 +14,7 @@ pub mod region;
 pub mod reroll;
 pub mod rewrite;
 pub mod script;
+pub mod steps;
 pub mod text;
 pub mod trace;
 pub mod tree;

@@ -138,7 +138,7 @@ pub struct Spot {
 impl Spot {
     /// The words of the nearest key.
     pub fn words(&self) -> Vec<String> {
-        self.key().map(|k| names::words(k)).unwrap_or_default()
+        self.key().map(names::words).unwrap_or_default()
     }
 
     /// The nearest key.

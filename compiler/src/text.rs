@@ -14,22 +14,50 @@ pub struct Token {
 
 /// The tokens of `text`, in order.
 pub fn tokens(text: &str) -> Vec<Token> {
-    let mut found = Vec::new();
-    let mut start = None;
-    for (at, c) in text.char_indices() {
-        match (c.is_alphanumeric(), start) {
-            (true, None) => start = Some(at),
-            (false, Some(from)) => {
-                found.push(Token { start: from, end: at });
-                start = None;
+    tokens_from(text, 0).collect()
+}
+
+/// The tokens of `text` from `at` on, one by one.
+pub fn tokens_from(text: &str, at: usize) -> Tokens<'_> {
+    Tokens { text, at }
+}
+
+/// An iterator over the tokens of a text.
+pub struct Tokens<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        let start = self.skip(false)?;
+        let end = self.skip(true).unwrap_or(self.text.len());
+        Some(Token { start, end })
+    }
+}
+
+impl Tokens<'_> {
+    /// Goes on while characters are alphanumeric or not, as told; where it stops.
+    fn skip(&mut self, alphanumeric: bool) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            if byte.is_ascii() {
+                if byte.is_ascii_alphanumeric() != alphanumeric {
+                    return Some(self.at);
+                }
+                self.at += 1;
+            } else {
+                let c = self.text.get(self.at..).and_then(|rest| rest.chars().next())?;
+                if c.is_alphanumeric() != alphanumeric {
+                    return Some(self.at);
+                }
+                self.at += c.len_utf8();
             }
-            (true, Some(_)) | (false, None) => {}
         }
+        None
     }
-    if let Some(from) = start {
-        found.push(Token { start: from, end: text.len() });
-    }
-    found
 }
 
 /// Whether `text` may be cut at `at`: not in the middle of a word or number.

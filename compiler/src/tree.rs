@@ -99,6 +99,8 @@ pub struct Body {
     pub nodes: Vec<NodeId>,
     /// The frames.
     pub frames: Vec<FrameId>,
+    /// The loop or list whose body it is; `None` for the workflow's.
+    pub of: Option<NodeId>,
 }
 
 /// The skeleton of a workflow.

@@ -5,12 +5,24 @@
 //! cannot do that is wrong. In *counterfactual worlds* the recording is changed where it might have been different; what the workflow does
 //! must change with it. A world that cannot be made for a workflow is told as not tried, never as passed.
 
+mod census;
+mod changed;
+mod counterfactual;
 mod differ;
 mod hashes;
 mod messages;
+mod observe;
+mod places;
+mod recording;
+mod renamed;
 mod replay;
+mod rounds;
 mod secrets;
+mod sizes;
+mod spots;
+mod spread;
 mod start;
+mod tokens;
 
 use crate::diagnostics::Diagnostic;
 use crate::script::{self, Script};
@@ -18,7 +30,8 @@ use crate::trace::Trace;
 use ltc_workflow::advance::Start;
 use ltc_workflow::document::Workflow;
 use ltc_workflow::{Object, Value};
-use replay::{Recording, Replay};
+use recording::Recording;
+use replay::Replay;
 use secrets::Learned;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -67,12 +80,18 @@ pub struct Given {
 /// Verifies `workflow` against recordings of its task. With `partial`, a run that ended in the middle counts up to there.
 pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
     let mut verdict = Verdict::default();
+    let mut left = counterfactual::MOST_CALLS;
     for (number, trace) in traces.iter().enumerate() {
         let mut reading = Vec::new();
         let script = script::read(trace, partial, &mut reading);
         verdict.diagnostics.extend(reading.into_iter().filter(|d| d.severity == crate::diagnostics::Severity::Error));
         let starts = start::possible(workflow, &script, number);
-        verdict.run(workflow, &Run { name: name(trace, number, traces.len()), script: &script, output: trace.output.as_ref() }, &starts);
+        verdict.run(
+            &mut left,
+            workflow,
+            &Run { name: name(trace, number, traces.len()), script: &script, output: trace.output.as_ref() },
+            &starts,
+        );
     }
     verdict.finish()
 }
@@ -80,9 +99,10 @@ pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
 /// Verifies what was compiled from `scripts`; `given` says for each what the compiler knows of it.
 pub fn verify_compiled(workflow: &Workflow, traces: &[Trace], scripts: &[Script], given: &[Given]) -> Verdict {
     let mut verdict = Verdict::default();
+    let mut left = counterfactual::MOST_CALLS;
     for (number, ((trace, script), given)) in traces.iter().zip(scripts).zip(given).enumerate() {
         let start = start::known(workflow, script, &given.input, given.secrets.clone());
-        verdict.run(workflow, &Run { name: name(trace, number, traces.len()), script, output: trace.output.as_ref() }, &[start]);
+        verdict.run(&mut left, workflow, &Run { name: name(trace, number, traces.len()), script, output: trace.output.as_ref() }, &[start]);
     }
     verdict.finish()
 }
@@ -92,6 +112,25 @@ struct Run<'r> {
     name: String,
     script: &'r Script,
     output: Option<&'r Value>,
+}
+
+impl Run<'_> {
+    /// A place in this run, for messages.
+    fn placed(&self, place: &str) -> String {
+        if self.name.is_empty() { place.to_owned() } else { format!("{}, {place}", self.name) }
+    }
+}
+
+/// What came out of trying a world.
+enum Tried {
+    /// The workflow did what it should.
+    Passed,
+    /// It did not.
+    Failed(Vec<Diagnostic>),
+    /// The world could not be made.
+    Not(String),
+    /// The world is one that was tried already.
+    Same,
 }
 
 /// The name of a recording in messages: nothing where it is the only one.
@@ -104,17 +143,19 @@ fn name(trace: &Trace, number: usize, of: usize) -> String {
 }
 
 impl Verdict {
-    fn run(&mut self, workflow: &Workflow, run: &Run, starts: &[Start]) {
+    fn run(&mut self, left: &mut usize, workflow: &Workflow, run: &Run, starts: &[Start]) {
         let recording = Recording::new(run.script, run.output);
         self.recorded.tried += 1;
         let Some((start, replay)) = best(workflow, &recording, starts) else { return };
-        let hidden = replay.learned.clone();
         let messages = messages::recorded(workflow, run, &replay);
-        self.diagnostics.extend(messages.into_iter().map(|d| d.renamed(|text| hidden.hide(text))));
-        if !replay.breaches.iter().any(|b| messages::is_error(workflow, b)) {
-            self.recorded.passed += 1;
+        self.diagnostics.extend(messages.into_iter().map(|d| d.renamed(|text| replay.learned.hide(text))));
+        if replay.breaches.iter().any(|b| messages::is_error(workflow, b)) {
+            let why = "the workflow does not do what was recorded".to_owned();
+            self.not_tried.push(NotTried { world: run.placed("counterfactual worlds"), why });
+            return;
         }
-        let _ = start;
+        self.recorded.passed += 1;
+        counterfactual::worlds(self, left, workflow, run, start, &replay);
     }
 
     fn finish(mut self) -> Verdict {

@@ -18,6 +18,8 @@ pub struct Names {
     steps: BTreeMap<NodeId, SmolStr>,
     variables: BTreeMap<NodeId, SmolStr>,
     used: BTreeSet<SmolStr>,
+    /// The number that comes next for a name that is taken.
+    counts: BTreeMap<SmolStr, usize>,
     /// What steps that are no part of the workflow are called in messages.
     left_out: BTreeMap<NodeId, SmolStr>,
 }
@@ -134,7 +136,10 @@ impl Names {
     /// An id that is not used yet.
     pub fn fresh(&mut self, base: &str) -> SmolStr {
         let numbered = |n: usize| if n == 1 { SmolStr::new(base) } else { SmolStr::new(format!("{base}_{n}")) };
-        let name = (1..).map(numbered).find(|name| !self.used.contains(name)).unwrap_or_default();
+        let from = self.counts.get(base).copied().unwrap_or(1);
+        let found = (from..).map(|n| (n, numbered(n))).find(|(_, name)| !self.used.contains(name));
+        let (number, name) = found.unwrap_or_default();
+        self.counts.insert(SmolStr::new(base), number + 1);
         self.used.insert(name.clone());
         name
     }

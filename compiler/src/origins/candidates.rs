@@ -2,10 +2,10 @@
 
 use super::scope::Relative;
 use super::{Explainer, Spot, Use};
-use crate::index::{PathStep, Place, Source, scalar_text};
+use crate::index::{PathStep, Place, Source, may_be_cut, scalar_text};
 use crate::names::{self, Agreement};
 use crate::reroll::patterns::{is_visible, keys};
-use crate::text::{bits, is_name, is_specific};
+use crate::text::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
 use std::collections::BTreeSet;
@@ -27,6 +27,15 @@ pub struct Candidate {
     pub guesses: Vec<String>,
 }
 
+/// Where references are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// In inputs and results.
+    Anywhere,
+    /// In inputs, and in what was found before.
+    Inputs,
+}
+
 /// What it takes to name any place at all, in bits.
 const COST_OF_A_PLACE: f64 = 9.0;
 /// The same for an input: there are few, and they are there to be used.
@@ -45,7 +54,7 @@ impl Explainer<'_> {
     pub(super) fn references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
         // A constant output makes no sense: there even a little evidence is taken, and reported.
         let slack = if spot.node.is_none() { 9.0 } else { 0.0 };
-        let mut found = self.scored_references(spot, uses);
+        let mut found = self.scored_references(spot, uses, From::Anywhere);
         found.retain(|c| c.score + slack >= 0.0);
         found.sort_by(|a, b| {
             a.echo
@@ -60,7 +69,7 @@ impl Explainer<'_> {
     }
 
     /// All references that give the value in every frame, in no order.
-    pub(super) fn scored_references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
+    pub(super) fn scored_references(&self, spot: &Spot, uses: &[Use], from: From) -> Vec<Candidate> {
         let Some(first) = uses.first() else { return Vec::new() };
         if is_trivial(&first.value) {
             return if matches!(first.value, Value::Bool(_)) { self.named_alike(spot, uses) } else { Vec::new() };
@@ -75,15 +84,22 @@ impl Explainer<'_> {
             Some(text) => index.places(text),
             None => index.trees(&first.value),
         };
-        for place in places.iter().filter(|p| is_visible(script, first.call, p)) {
+        let words = spot.words();
+        let cut = scalar_text(&first.value).is_some_and(may_be_cut);
+        let fits = |p: &&Place| {
+            (from == From::Anywhere || p.source == Source::Input) && (p.span.is_none() || cut) && is_visible(script, first.call, p)
+        };
+        for place in places.iter().filter(fits) {
             let echo = self.is_echo(run, place, &first.value);
-            let agreement = names::agreement(&spot.words(), &keys(&place.path));
+            let agreement = names::agreement(&words, &self.names_on_the_way(run, place));
             let preferred = self.is_preferred(run, place);
             for relative in self.relative(place.source, &place.path, first.frame) {
                 for closed in self.closings(&relative, first) {
+                    if self.is_tautology(&closed.expr, first) {
+                        continue;
+                    }
                     let exprs = match place.span {
                         None => vec![(closed.expr.clone(), 0.0)],
-                        Some(_) if !may_be_cut(&first.value) => Vec::new(),
                         Some(span) => self.cuts(&closed.expr, span, first.frame, place.source == Source::Input),
                     };
                     for (expr, cut) in exprs {
@@ -181,10 +197,7 @@ impl Explainer<'_> {
     fn bodies_around(&self, body: crate::tree::BodyId) -> Vec<crate::tree::BodyId> {
         let mut around = vec![body];
         let mut at = body;
-        while let Some(outer) = self.tree.nodes.iter().find_map(|n| match &n.kind {
-            crate::tree::NodeKind::Loop { body, .. } if *body == at => Some(n.body),
-            _ => None,
-        }) {
+        while let Some(outer) = self.tree.body(at).and_then(|b| self.tree.node(b.of?)).map(|n| n.body) {
             around.push(outer);
             at = outer;
         }
@@ -255,6 +268,27 @@ impl Explainer<'_> {
         before
     }
 
+    /// The keys on the way to a value; a field at the top of a result belongs to what the tool is called after.
+    fn names_on_the_way<'p>(&'p self, run: usize, place: &'p Place) -> Vec<&'p str> {
+        let mut keys = keys(&place.path);
+        if let (Source::Call(call), true) = (place.source, keys.len() == 1) {
+            keys.extend(self.scripts.get(run).and_then(|s| s.calls.get(call)).map(|act| act.tool.as_str()));
+            keys.rotate_right(1);
+        }
+        keys
+    }
+
+    /// Whether an expression picks an item by the very value that it gives.
+    fn is_tautology(&self, expr: &Expr, used: &Use) -> bool {
+        let mut found = false;
+        crate::rewrite::each(expr, &mut |part| {
+            if let Expr::Pick { equals, .. } = part {
+                found |= self.value_in(equals, used.frame).as_ref() == Some(&used.value);
+            }
+        });
+        found
+    }
+
     /// Whether a result only gives back what its call was told.
     fn is_echo(&self, run: usize, place: &Place, value: &Value) -> bool {
         let Source::Call(call) = place.source else { return false };
@@ -277,12 +311,6 @@ fn by_source(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
         (Source::Call(a), Source::Call(b)) => b.cmp(&a),
         (a, b) => a.cmp(&b),
     }
-}
-
-/// Whether a value says enough to be cut out of prose: words of a language stand in every prose.
-fn may_be_cut(value: &Value) -> bool {
-    let Some(text) = scalar_text(value) else { return false };
-    is_specific(text) || (is_name(text) && text.contains(' '))
 }
 
 fn is_trivial(value: &Value) -> bool {

@@ -3,7 +3,7 @@
 //! Before: `https://shop.example.com/users/usr_81/orders` and an earlier result `{id: "usr_81"}`. After:
 //! `https://shop.example.com/users/${{ … .id }}/orders`. A part is replaced only between words, and only where it says enough.
 
-use super::candidates::{Candidate, literal};
+use super::candidates::{Candidate, From, literal};
 use super::lists::to_expr;
 use super::{Explainer, Origin, Spot, Use};
 use crate::index::{Source, open_json, windows};
@@ -134,12 +134,13 @@ impl Explainer<'_> {
         let text = first.value.as_str()?;
         let mut pieces = Vec::new();
         let mut at = 0;
-        for (start, end) in json_scalars(text) {
+        for (key, start, end) in json_scalars(text) {
             let raw = text.get(start..end)?;
             let Ok(value) = json::parse(raw.as_bytes()) else { continue };
             let used = [Use { value, ..first.clone() }];
             let marks = (self.findings.len(), self.diagnostics.len());
-            let template = self.template(&spot.at("(json)"), &used)?;
+            let inside = spot.at("(json)");
+            let template = self.template(&if key.is_empty() { inside } else { inside.at(key) }, &used)?;
             let expr = match to_expr(&template) {
                 Expr::Literal(_) => None,
                 expr => Some(expr.apply(Function::ToJson))
@@ -235,7 +236,8 @@ impl Explainer<'_> {
             }
             let part = text.get(start..end).unwrap_or_default();
             let used = [Use { value: Value::from(part), ..model.clone() }];
-            let scored = self.scored_references(spot, &used).into_iter().filter(|c| may_be_part(part, c));
+            let from = if stands_out(part) { From::Anywhere } else { From::Inputs };
+            let scored = self.scored_references(spot, &used, from).into_iter().filter(|c| may_be_part(part, c));
             let best = scored
                 .map(|c| {
                     let object = object_of(&c.expr);
@@ -307,8 +309,13 @@ fn may_be_part(part: &str, candidate: &Candidate) -> bool {
     match candidate.source {
         Source::Input | Source::Task => true,
         Source::Call(_) if is_cut => is_specific(part) && bits(part) >= 18.0,
-        Source::Call(_) => is_specific(part) || is_name(part) || tokens(part).len() > 3,
+        Source::Call(_) => stands_out(part),
     }
+}
+
+/// Whether a part of a text is more than a few words of a language.
+fn stands_out(part: &str) -> bool {
+    is_specific(part) || is_name(part) || tokens(part).len() > 3
 }
 
 /// A reference inside a text needs no `to_string` around it.
@@ -375,15 +382,17 @@ fn looks_shaped(text: &str) -> bool {
     let dashed = text.match_indices('-').any(|(at, _)| {
         letters(text.get(..at).and_then(|t| t.chars().next_back())) && letters(text.get(at + 1..).and_then(|t| t.chars().next()))
     });
-    let one_case = !text.chars().any(char::is_lowercase) || !text.chars().any(char::is_uppercase);
-    dashed || text.contains('%') || (one_case && text.chars().any(char::is_alphabetic) && text.len() < 200)
+    let one_case = || !text.chars().any(char::is_lowercase) || !text.chars().any(char::is_uppercase);
+    let lone = !text.contains(char::is_whitespace) && text.len() < 200;
+    dashed || text.contains('%') || (lone && text.chars().filter(|c| c.is_alphabetic()).count() > 5 && !is_specific(text) && one_case())
 }
 
-/// The strings and numbers of a JSON text that are no keys, with their quotes.
-fn json_scalars(text: &str) -> Vec<(usize, usize)> {
+/// The strings and numbers of a JSON text that are no keys, with their quotes; each with the key before it.
+fn json_scalars(text: &str) -> Vec<(&str, usize, usize)> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
+    let mut key = "";
     while let Some(byte) = bytes.get(at) {
         let start = at;
         if *byte == b'"' {
@@ -393,14 +402,15 @@ fn json_scalars(text: &str) -> Vec<(usize, usize)> {
             }
             at += 1;
             let next = bytes.iter().skip(at).find(|b| !b.is_ascii_whitespace());
-            if next != Some(&b':') {
-                found.push((start, at.min(text.len())));
+            match next {
+                Some(b':') => key = text.get(start + 1..at.saturating_sub(1)).unwrap_or_default(),
+                _ => found.push((key, start, at.min(text.len()))),
             }
         } else if byte.is_ascii_digit() || *byte == b'-' {
             while bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)) {
                 at += 1;
             }
-            found.push((start, at));
+            found.push((key, start, at));
         } else {
             at += 1;
         }

@@ -8,6 +8,7 @@ use super::separate::{self, Feature, features};
 use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::{Path, PathStep, Source, scalar_text};
+use crate::region::LoopKind;
 use crate::reroll::patterns::{PatternStep, is_visible};
 use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name, step_name};
 use ltc_workflow::Value;
@@ -86,7 +87,7 @@ impl Explainer<'_> {
         }
         self.tree.add_node(Node { kind: NodeKind::List { rounds }, body: spot.body });
         let body_id = BodyId(self.tree.bodies.len());
-        self.tree.bodies.push(Body { nodes: Vec::new(), frames: inner.iter().map(|u| u.frame).collect() });
+        self.tree.bodies.push(Body { nodes: Vec::new(), frames: inner.iter().map(|u| u.frame).collect(), of: Some(node) });
         let mut item_spot = spot.at("[]");
         item_spot.body = body_id;
         let template = self.template(&item_spot, &inner)?;
@@ -133,7 +134,9 @@ impl Explainer<'_> {
                     Some(test) => list.clone().over(OverFunction::Filter, item_name(node), test.clone()),
                     None => list.clone(),
                 }),
-                (_, Some(NodeKind::Loop { .. })) => lists.push(Expr::step(step_name(node)).apply(Function::Flatten)),
+                (_, Some(NodeKind::Loop { kind: LoopKind::Pages, body, .. })) => {
+                    lists.extend(self.lists_of_rounds(node, *body, first.frame))
+                }
                 (_, _) => {}
             }
         }
@@ -143,6 +146,21 @@ impl Explainer<'_> {
             lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| f.expr));
         }
         lists.into_iter().map(|list| list.apply(Function::Len)).find(|expr| self.gives(expr, uses))
+    }
+
+    /// The lists that the rounds of a loop gave, each as one list of all their items.
+    fn lists_of_rounds(&self, node: NodeId, body: BodyId, frame: FrameId) -> Vec<Expr> {
+        let mut found = Vec::new();
+        let Some(round) = self.tree.rounds(node, frame).and_then(|r| r.first()) else { return found };
+        for inner in self.tree.body(body).map(|b| b.nodes.as_slice()).unwrap_or_default() {
+            let value = self.tree.value(self.scripts, *inner, *round);
+            for listed in features(&Expr::name("x").key(step_name(*inner)), &[value]) {
+                if matches!(listed.values.first(), Some(Some(Value::Array(_)))) {
+                    found.push(Expr::step(step_name(node)).over(OverFunction::Map, "x", listed.expr).apply(Function::Flatten));
+                }
+            }
+        }
+        found
     }
 
     /// The scalar inputs, as features of rows.

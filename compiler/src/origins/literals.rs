@@ -300,7 +300,7 @@ impl Explainer<'_> {
         let place = self.place_of(spot);
         let is_text = matches!(value, Value::String(_));
         if spot.node.is_none() {
-            let big = is_free_text(text) || is_opaque(text);
+            let big = !is_text || is_free_text(text) || is_opaque(text);
             return Made::Constant(big.then(|| constant_output(place, value)));
         }
         if self.is_schema_word(spot, value, uses) {

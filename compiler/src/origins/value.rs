@@ -14,7 +14,10 @@ const MOST_RECENT: usize = 24;
 /// Two candidates closer than this, in bits, are both reported.
 const CLOSE: f64 = 6.0;
 
-impl Explainer<'_> {
+/// How a list or an object is told by its parts.
+type ByParts<'a> = fn(&mut Explainer<'a>, &Spot, &[Use]) -> Option<Template>;
+
+impl<'a> Explainer<'a> {
     /// The template that gives the value in every frame. `None` where the values differ and have no source.
     pub(super) fn template(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
         if let Some(told) = self.as_hints_say(spot, uses) {
@@ -39,7 +42,7 @@ impl Explainer<'_> {
             self.find(spot, Origin::Reference(expr.clone()), "each way that the runs went gives its own".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
         }
-        let composite: Option<fn(&mut Self, &Spot, &[Use]) -> Option<Template>> = match &uses.first()?.value {
+        let composite: Option<ByParts<'a>> = match &uses.first()?.value {
             Value::Object(_) if uses.iter().all(|u| matches!(u.value, Value::Object(_))) => Some(Self::object),
             Value::Array(_) if uses.iter().all(|u| matches!(u.value, Value::Array(_))) => Some(Self::array),
             _ => None,
@@ -158,7 +161,9 @@ impl Explainer<'_> {
         let evidence = self.evidence_text(best, uses);
         self.find(spot, Origin::Reference(best.expr.clone()), evidence, losers);
         let rivals: Vec<&&Candidate> = close.iter().filter(|c| c.source != best.source && best.score - c.score < 2.0).collect();
+        let whole_result = spot.node.is_none() && is_whole_result(&best.expr);
         if !rivals.is_empty()
+            && !whole_result
             && best.source != crate::index::Source::Input
             && best.agreement <= rivals.iter().map(|c| c.agreement).max().unwrap_or(best.agreement)
         {
@@ -211,6 +216,18 @@ impl Explainer<'_> {
         self.findings.push(Finding { node: spot.node, argument: spot.path_text(), origin, evidence, losers });
     }
 
+    /// The first recorded call of a node.
+    fn first_act(&self, node: crate::tree::NodeId) -> Option<&crate::script::Act> {
+        match &self.tree.node(node)?.kind {
+            crate::tree::NodeKind::Call { calls, .. } => {
+                let (frame, call) = calls.iter().next()?;
+                self.scripts.get(self.tree.run(*frame))?.calls.get(*call)
+            }
+            crate::tree::NodeKind::Loop { body, .. } => self.first_act(*self.tree.body(*body)?.nodes.first()?),
+            crate::tree::NodeKind::List { .. } => None,
+        }
+    }
+
     /// The place of a spot, for messages.
     pub(super) fn place_of(&self, spot: &Spot) -> String {
         let what = spot.path_text();
@@ -218,13 +235,7 @@ impl Explainer<'_> {
             None if what.is_empty() => "output".to_owned(),
             None => format!("output {what}"),
             Some(node) => {
-                let call = self.tree.node(*node).and_then(|n| match &n.kind {
-                    crate::tree::NodeKind::Call { calls, .. } => {
-                        let (frame, call) = calls.iter().next()?;
-                        self.scripts.get(self.tree.run(*frame))?.calls.get(*call)
-                    }
-                    crate::tree::NodeKind::Loop { .. } | crate::tree::NodeKind::List { .. } => None,
-                });
+                let call = self.first_act(*node);
                 let call = call.map(crate::script::Act::place).unwrap_or_default();
                 if what.is_empty() { call } else { format!("{call}, argument {what}") }
             }

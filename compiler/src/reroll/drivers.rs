@@ -237,9 +237,12 @@ fn flush(homes: &Homes, run: &[(usize, usize)], alive: &BTreeMap<Pattern, Vec<Hi
     }
 }
 
+/// A list with the positions of its items that calls go to.
+type Walked = (Root, Vec<PatternStep>, Vec<Vec<usize>>);
+
 /// The items of the list that most arguments walk over, in one order; of several, the earliest list.
 fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<Vec<Item>> {
-    let mut lists: BTreeMap<(Root, Vec<PatternStep>, Vec<Vec<usize>>), (usize, f64, Vec<&Hit>)> = BTreeMap::new();
+    let mut lists: BTreeMap<Walked, (usize, f64, Vec<&Hit>)> = BTreeMap::new();
     for (pattern, hits) in alive {
         let (root, list) = pattern.list();
         let positions: Vec<Vec<usize>> = hits.iter().map(|h| h.position.clone()).collect();

@@ -47,6 +47,12 @@ impl Homes {
         }
     }
 
+    /// How many calls of the same round come before `call`: calls of a round follow each other in the script.
+    fn calls_before_in_round(&self, call: usize, of: usize, round: usize) -> usize {
+        let same = |c: usize| self.calls.get(&c).is_some_and(|chain| chain.contains(&(of, round)));
+        (0..call).rev().take_while(|c| same(*c)).count()
+    }
+
     /// How many rounds a loop has.
     pub fn rounds(&self, of: usize) -> usize {
         self.rounds.get(of).copied().unwrap_or(0)
@@ -103,7 +109,7 @@ pub struct Hit {
 impl Pattern {
     /// The list alone: the pattern up to the item.
     pub fn list(&self) -> (Root, Vec<PatternStep>) {
-        let end = self.path.iter().rposition(|s| *s != PatternStep::Any && !matches!(s, PatternStep::Step(_)) || *s == PatternStep::Any);
+        let end = self.path.iter().rposition(|s| !matches!(s, PatternStep::Step(_)));
         let prefix = end.map_or(Vec::new(), |e| self.path.iter().take(e + 1).cloned().collect());
         let root = match (&self.root, prefix.is_empty()) {
             (Root::Round { of, .. }, true) => Root::Round { of: *of, call: None },
@@ -208,7 +214,6 @@ pub fn is_visible(script: &Script, call: usize, place: &Place) -> bool {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one place where all of a match comes together")]
 fn add(script: &Script, homes: &Homes, call: usize, argument: &[PathStep], text: &str, place: &Place, found: &mut BTreeMap<Pattern, Hit>) {
     if !is_visible(script, call, place) || place.source == Source::Task {
         return;
@@ -229,16 +234,13 @@ fn add(script: &Script, homes: &Homes, call: usize, argument: &[PathStep], text:
         insert(Root::Source(place.source), path, position);
     }
     if let Source::Call(source) = place.source
-        && let Some(chain) = homes.calls.get(&source)
+        && let Some((of, round)) = homes.calls.get(&source).and_then(|chain| chain.last())
     {
-        if let Some((of, round)) = chain.last() {
-            let nth = homes.calls.iter_in_round(source, *of, *round);
-            let choices = std::iter::once(Vec::new()).chain(choices(&indexed));
-            for choice in choices {
-                let (path, mut position) = abstracted(place, &choice, false);
-                position.insert(0, *round);
-                insert(Root::Round { of: *of, call: Some(nth) }, path, position);
-            }
+        let nth = homes.calls_before_in_round(source, *of, *round);
+        for choice in std::iter::once(Vec::new()).chain(choices(&indexed)) {
+            let (path, mut position) = abstracted(place, &choice, false);
+            position.insert(0, *round);
+            insert(Root::Round { of: *of, call: Some(nth) }, path, position);
         }
     }
     for depth in &indexed {
@@ -249,18 +251,6 @@ fn add(script: &Script, homes: &Homes, call: usize, argument: &[PathStep], text:
             position.insert(0, *round);
             insert(Root::Round { of: *of, call: None }, path, position);
         }
-    }
-}
-
-trait InRound {
-    fn iter_in_round(&self, call: usize, of: usize, round: usize) -> usize;
-}
-
-impl InRound for FxHashMap<usize, Vec<(usize, usize)>> {
-    /// How many calls of the same round come before `call`: calls of a round follow each other in the script.
-    fn iter_in_round(&self, call: usize, of: usize, round: usize) -> usize {
-        let same = |c: usize| self.get(&c).is_some_and(|chain| chain.contains(&(of, round)));
-        (0..call).rev().take_while(|c| same(*c)).count()
     }
 }
 

@@ -17,36 +17,42 @@ const MOST_MISSING: usize = 5;
 
 /// What a replay in the recorded world has to say.
 pub fn recorded(workflow: &Workflow, run: &Run, replay: &Replay) -> Vec<Diagnostic> {
+    let mut found = breaches(workflow, run, &replay.breaches);
+    found.extend(replay.asked.iter().map(|step| asks(&at(step))));
+    found.into_iter().map(|d| Diagnostic { place: run.placed(&d.place), ..d }).collect()
+}
+
+/// What breaches have to say, without the run that they are in.
+pub fn breaches(workflow: &Workflow, run: &Run, breaches: &[Breach]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut missing = 0_usize;
-    for breach in &replay.breaches {
+    for breach in breaches {
         match breach {
             Breach::Differs { step, call, differences } => {
                 let act = run.script.calls.get(*call);
-                found.extend(differences.iter().map(|d| differs(&at(run, step), act, d)));
+                found.extend(differences.iter().map(|d| differs(&at(step), act, d)));
             }
-            Breach::NotRecorded { step, tool, arguments } => found.push(not_recorded(&at(run, step), tool, arguments)),
+            Breach::NotRecorded { step, tool, arguments } => found.push(not_recorded(&at(step), tool, arguments)),
             Breach::Missing { call } => {
                 missing += 1;
                 if missing <= MOST_MISSING {
-                    found.extend(run.script.calls.get(*call).map(|act| not_made(run, act)));
+                    found.extend(run.script.calls.get(*call).map(not_made));
                 }
             }
             Breach::Misplaced { step, call, other, should_follow } => {
                 if let (Some(act), Some(other)) = (run.script.calls.get(*call), run.script.calls.get(*other)) {
-                    found.push(misplaced(&at(run, step), act, other, *should_follow));
+                    found.push(misplaced(&at(step), act, other, *should_follow));
                 }
             }
-            Breach::Unanswerable { step, workflow } => found.push(runs_another(&at(run, step), workflow)),
-            Breach::Failed(failure) => found.push(failed(run, failure)),
-            Breach::Output(difference) if is_open(workflow, difference) => found.push(open_output(run, difference)),
-            Breach::Output(difference) => found.push(output_differs(run, difference)),
+            Breach::Unanswerable { step, workflow } => found.push(runs_another(&at(step), workflow)),
+            Breach::Failed(failure) => found.push(failed(failure)),
+            Breach::Output(difference) if is_open(workflow, difference) => found.push(open_output(difference)),
+            Breach::Output(difference) => found.push(output_differs(difference)),
         }
     }
     if missing > MOST_MISSING {
-        found.push(more_missing(run, missing - MOST_MISSING));
+        found.push(more_missing(missing - MOST_MISSING));
     }
-    found.extend(replay.asked.iter().map(|step| asks(&at(run, step))));
     found
 }
 
@@ -81,13 +87,8 @@ fn is_open(workflow: &Workflow, difference: &Difference) -> bool {
     *at == Template::Literal(Value::Null)
 }
 
-/// `step a[1]/b`, behind the run's name where there are several.
-fn at(run: &Run, step: &StepKey) -> String {
-    in_run(run, &format!("step {step}"))
-}
-
-fn in_run(run: &Run, place: &str) -> String {
-    if run.name.is_empty() { place.to_owned() } else { format!("{}, {place}", run.name) }
+fn at(step: &StepKey) -> String {
+    format!("step {step}")
 }
 
 fn error(place: impl Into<String>, message: String) -> Diagnostic {
@@ -114,15 +115,14 @@ fn not_recorded(place: &str, tool: &str, arguments: &Object) -> Diagnostic {
     error(place, format!("calls {tool} with {arguments}; the recording has no such call, or it was made already"))
 }
 
-fn not_made(run: &Run, act: &Act) -> Diagnostic {
+fn not_made(act: &Act) -> Diagnostic {
     let arguments = shown(&Value::Object(act.arguments.clone()));
     let known = if act.effect_is_known { "" } else { " (nothing says that the tool only reads)" };
-    error(in_run(run, &act.place()), format!("was recorded with {arguments}; the workflow does not make it{known}"))
+    error(act.place(), format!("was recorded with {arguments}; the workflow does not make it{known}"))
 }
 
-fn more_missing(run: &Run, more: usize) -> Diagnostic {
-    let place = if run.name.is_empty() { "the recording".to_owned() } else { run.name.clone() };
-    error(place, format!("{more} more recorded calls are not made"))
+fn more_missing(more: usize) -> Diagnostic {
+    error("the recording", format!("{more} more recorded calls are not made"))
 }
 
 fn misplaced(place: &str, act: &Act, other: &Act, should_follow: bool) -> Diagnostic {
@@ -135,20 +135,20 @@ fn runs_another(place: &str, workflow: &str) -> Diagnostic {
     error(place, format!("runs the workflow {workflow}, of which the recording knows nothing"))
 }
 
-fn failed(run: &Run, failure: &Failure) -> Diagnostic {
-    let place = failure.step.as_ref().map_or_else(|| in_run(run, "output"), |step| at(run, step));
+fn failed(failure: &Failure) -> Diagnostic {
+    let place = failure.step.as_ref().map_or_else(|| "output".to_owned(), at);
     error(place, format!("the run fails in the recorded world: {} ({})", failure.message, failure.code))
 }
 
-fn output_differs(run: &Run, difference: &Difference) -> Diagnostic {
+fn output_differs(difference: &Difference) -> Diagnostic {
     let (expected, made) = (difference.expected_text(), difference.made_text());
-    error(in_run(run, "output"), format!("the recorded output is {expected}{}; the workflow returns {made}", difference.place_text()))
+    error("output", format!("the recorded output is {expected}{}; the workflow returns {made}", difference.place_text()))
 }
 
-fn open_output(run: &Run, difference: &Difference) -> Diagnostic {
+fn open_output(difference: &Difference) -> Diagnostic {
     let place = difference.place_text();
     let message = format!("the recorded output is {}{place}; the workflow returns null there", difference.expected_text());
-    Diagnostic::new(Severity::Question, "open-output", in_run(run, "output"), message)
+    Diagnostic::new(Severity::Question, "open-output", "output", message)
 }
 
 fn asks(place: &str) -> Diagnostic {

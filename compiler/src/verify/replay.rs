@@ -5,13 +5,11 @@
 //! those that were behind it. Only calls that are known to only read may be left out.
 
 use super::differ::{Difference, differences};
-use super::hashes;
+use super::recording::{Recording, reads};
 use super::secrets::Learned;
-use crate::lower::server_name;
-use crate::script::{Act, Script};
+use crate::script::Act;
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey, World, run_in};
-use ltc_workflow::document::{ToolEffect, Workflow};
-use ltc_workflow::{Object, Value};
+use ltc_workflow::{Object, Value, Workflow};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -24,8 +22,6 @@ const MOST_DIFFERENCES: usize = 4;
 pub struct Replay {
     /// For each effect, in order: the recorded call that answered it.
     pub made: Vec<Made>,
-    /// What the run gave.
-    pub output: Result<Value, Failure>,
     /// What was not as recorded.
     pub breaches: Vec<Breach>,
     /// Persons were asked under these keys, of which the recording knows nothing; the answer was null.
@@ -95,99 +91,7 @@ pub enum Breach {
     Output(Difference),
 }
 
-/// The calls of a script, for lookups. It is built once and read by any number of replays.
-pub struct Recording<'s> {
-    /// The script.
-    pub script: &'s Script,
-    /// What the run must return, where that is recorded.
-    pub output: Option<&'s Value>,
-    groups: Vec<Group>,
-    by_hash: FxHashMap<u64, Vec<usize>>,
-    by_tool: FxHashMap<(SmolStr, SmolStr), Vec<usize>>,
-    places: Vec<Place>,
-    /// Per server: its writes, in order.
-    writes: Vec<Vec<usize>>,
-}
-
-/// Calls that are equal.
-struct Group {
-    members: Vec<usize>,
-}
-
-/// Where a call stands among the writes.
-struct Place {
-    group: usize,
-    server: usize,
-    /// How many writes on its server stand before it.
-    writes_before: usize,
-}
-
-fn reads(act: &Act) -> bool {
-    act.effect_is_known && act.effect == ToolEffect::Read
-}
-
-impl<'s> Recording<'s> {
-    /// The calls of `script`, and the output that must come out.
-    pub fn new(script: &'s Script, output: Option<&'s Value>) -> Recording<'s> {
-        let mut recording = Recording {
-            script,
-            output,
-            groups: Vec::new(),
-            by_hash: FxHashMap::default(),
-            by_tool: FxHashMap::default(),
-            places: Vec::new(),
-            writes: Vec::new(),
-        };
-        let mut servers: FxHashMap<SmolStr, (usize, SmolStr)> = FxHashMap::default();
-        let mut numbers: FxHashMap<SmolStr, usize> = FxHashMap::default();
-        for (at, act) in script.calls.iter().enumerate() {
-            let (server, name) = match servers.get(&act.server) {
-                Some(known) => known.clone(),
-                None => {
-                    let name = server_name(&act.server);
-                    let fresh = numbers.len();
-                    let number = *numbers.entry(name.clone()).or_insert(fresh);
-                    servers.insert(act.server.clone(), (number, name.clone()));
-                    (number, name)
-                }
-            };
-            recording.writes.resize_with(numbers.len(), Vec::new);
-            recording.add(at, act, server, name);
-        }
-        recording
-    }
-
-    fn add(&mut self, at: usize, act: &Act, server: usize, name: SmolStr) {
-        let hash = hashes::of_call(&name, &act.tool, &act.arguments);
-        let known = self.by_hash.entry(hash).or_default();
-        let group = known.iter().copied().find(|group| {
-            let other = self.groups.get(*group).and_then(|g| self.script.calls.get(*g.members.first()?));
-            other.is_some_and(|o| server_name(&o.server) == name && o.tool == act.tool && o.arguments == act.arguments)
-        });
-        let group = group.unwrap_or_else(|| {
-            self.groups.push(Group { members: Vec::new() });
-            known.push(self.groups.len() - 1);
-            self.groups.len() - 1
-        });
-        if let Some(group) = self.groups.get_mut(group) {
-            group.members.push(at);
-        }
-        self.by_tool.entry((name, act.tool.clone())).or_default().push(at);
-        let writes = self.writes.get_mut(server);
-        self.places.push(Place { group, server, writes_before: writes.as_ref().map_or(0, |w| w.len()) });
-        if let Some(writes) = writes.filter(|_| !reads(act)) {
-            writes.push(at);
-        }
-    }
-
-    fn group(&self, server: &str, tool: &str, arguments: &Object) -> Option<usize> {
-        let found = self.by_hash.get(&hashes::of_call(server, tool, arguments))?;
-        found.iter().copied().find(|group| {
-            let other = self.groups.get(*group).and_then(|g| self.script.calls.get(*g.members.first()?));
-            other.is_some_and(|o| server_name(&o.server) == server && o.tool == tool && o.arguments == *arguments)
-        })
-    }
-
+impl Recording<'_> {
     /// Runs `workflow` in the world of the recording. Where reads were recorded several times and fewer are made, those that are made may
     /// be the first or the last of them: whichever fits better counts.
     pub fn replay(&self, workflow: &Workflow, start: &Start, learned: &Learned) -> Replay {
@@ -309,7 +213,7 @@ impl Recorded<'_, '_> {
     /// The next call of the group that was not made: one that stands behind as many writes as were made, if there is one.
     fn equal(&mut self, server: &str, tool: &str, arguments: &Object) -> Option<usize> {
         let group = self.recording.group(server, tool, arguments)?;
-        let members = &self.recording.groups.get(group)?.members;
+        let members = self.recording.groups.get(group)?;
         let mut next = self.next.get(group).copied()?;
         while members.get(next).is_some_and(|call| self.used.get(*call) == Some(&true)) {
             next += 1;
@@ -405,6 +309,6 @@ impl Recorded<'_, '_> {
             let (made, _) = self.learned.fill(made);
             self.breaches.extend(differences(expected, &made, MOST_DIFFERENCES).into_iter().map(Breach::Output));
         }
-        Replay { made: self.made, output, breaches: self.breaches, asked: self.asked, learned: self.learned }
+        Replay { made: self.made, breaches: self.breaches, asked: self.asked, learned: self.learned }
     }
 }
