@@ -49,12 +49,25 @@ pub fn alive(plan: &Plan, scripts: &[Script]) -> BTreeSet<NodeId> {
             None => {}
         }
         let Some(here) = plan.tree.node(node) else { continue };
+        queue.extend(ordered_before(plan, scripts, node));
         if let NodeKind::Loop { kind: LoopKind::Poll, body, .. } = &here.kind {
             queue.extend(plan.tree.body(*body).and_then(|b| b.nodes.last()));
         }
         queue.extend(plan.tree.body(here.body).and_then(|b| b.of));
     }
     alive
+}
+
+/// The calls that a hint says come before this one: who needs them needs their effect, not their result.
+fn ordered_before(plan: &Plan, scripts: &[Script], node: NodeId) -> Vec<NodeId> {
+    let Some(NodeKind::Call { server, tool, .. }) = plan.tree.node(node).map(|n| &n.kind) else { return Vec::new() };
+    let hints = scripts.iter().find_map(|s| s.hints(server)).filter(|h| !h.order.is_empty());
+    let firsts: Vec<_> = hints.into_iter().flat_map(|h| &h.order).filter(|(_, then)| then == tool).map(|(first, _)| first).collect();
+    let before = plan.tree.nodes.iter().enumerate().take(node.0).filter(|(_, n)| match &n.kind {
+        NodeKind::Call { server: s, tool: t, .. } => s == server && firsts.contains(&t),
+        NodeKind::Loop { .. } | NodeKind::List { .. } => false,
+    });
+    before.map(|(number, _)| NodeId(number)).collect()
 }
 
 /// The node that an expression names, in itself and not in its parts.

@@ -1,5 +1,6 @@
 //! Where everything in a workflow comes from, for people and for machines.
 
+use crate::diagnostics::visible;
 use crate::lower::Lowered;
 use crate::origins::{Origin, Plan};
 use crate::script::Script;
@@ -59,7 +60,7 @@ pub fn explanation(plan: &Plan, lowered: &Lowered, scripts: &[Script]) -> Explan
         let act = |frame: &crate::tree::FrameId, call: &usize| scripts.get(plan.tree.run(*frame))?.calls.get(*call);
         let Some(step) = lowered.steps.get(&id) else {
             let acts = calls.iter().filter_map(|(frame, call)| act(frame, call));
-            dropped.extend(acts.map(|a| (a.place(), "it only reads, and nothing uses its result".to_owned())));
+            dropped.extend(acts.map(|a| (visible(&a.place()), "it only reads, and nothing uses its result".to_owned())));
             continue;
         };
         let arguments = findings.remove(&Some(id)).unwrap_or_default();
@@ -68,7 +69,7 @@ pub fn explanation(plan: &Plan, lowered: &Lowered, scripts: &[Script]) -> Explan
             _ => SmolStr::new(format!("{id} of run {}", plan.tree.run(*frame) + 1)),
         };
         let recorded: Vec<SmolStr> = calls.iter().filter_map(|(frame, call)| Some(told(frame, &act(frame, call)?.id))).collect();
-        steps.push(Explained { step: step.clone(), tool: format!("{server}/{tool}"), calls: recorded, arguments });
+        steps.push(Explained { step: step.clone(), tool: visible(&format!("{server}/{tool}")), calls: recorded, arguments });
     }
     let arguments = findings.remove(&None).unwrap_or_default();
     if !arguments.is_empty() {
@@ -86,8 +87,9 @@ fn argument(finding: &crate::origins::Finding, lowered: &Lowered) -> Argument {
         Origin::Input(name) => ("input", format!("inputs.{name}")),
         Origin::Secret(name) => ("secret", format!("secrets.{name}")),
     };
-    let losers = finding.losers.iter().map(|(expr, why)| (names.in_expr(expr.clone()).to_string(), why.clone())).collect();
-    Argument { path: finding.argument.clone(), kind, origin, evidence: names.in_text(&finding.evidence), losers }
+    let losers = finding.losers.iter().map(|(expr, why)| (visible(&names.in_expr(expr.clone()).to_string()), why.clone())).collect();
+    let evidence = visible(&names.in_text(&finding.evidence));
+    Argument { path: visible(&finding.argument), kind, origin: visible(&origin), evidence, losers }
 }
 
 impl Explanation {

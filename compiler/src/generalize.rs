@@ -9,6 +9,7 @@ use crate::region::{Item, Loop, LoopKind, Region, Round};
 use crate::reroll::{Signature, patterns, signature};
 use crate::script::Script;
 use crate::tree::{self, Body, BodyId, Frame, FrameId, Node, NodeId, NodeKind, Tree};
+use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
 /// The skeleton of all runs.
@@ -65,7 +66,7 @@ fn place(tree: &mut Tree, scripts: &[Script], indexes: &[Index], body: BodyId, s
             }
             node
         }
-        Some(kind) => lay_loop(tree, scripts, indexes, body, kind, slot.regions),
+        Some(kind) => lay_loop(tree, scripts, indexes, body, (kind, server, tool), slot.regions),
     }
 }
 
@@ -74,7 +75,7 @@ fn lay_loop(
     scripts: &[Script],
     indexes: &[Index],
     body: BodyId,
-    kind: LoopKind,
+    (kind, server, tool): (LoopKind, SmolStr, SmolStr),
     regions: BTreeMap<FrameId, Region>,
 ) -> NodeId {
     let placeholder = NodeKind::List { rounds: BTreeMap::new() };
@@ -90,11 +91,14 @@ fn lay_loop(
         let folded = match region {
             Region::Loop(folded) => folded,
             Region::Call(call) => {
-                Loop { id: usize::MAX, kind, rounds: vec![lone_round(tree, scripts, indexes, frame, call, model.as_ref())] }
+                let rounds = vec![Round { item: None, regions: vec![Region::Call(call)] }];
+                Loop { id: usize::MAX, kind, tool: (server.clone(), tool.clone()), rounds }
             }
         };
         let mut frames = Vec::new();
         for (round, Round { item, regions }) in folded.rounds.into_iter().enumerate() {
+            let first = regions.iter().find_map(Region::first_call);
+            let item = item.or_else(|| lone_item(tree, scripts, indexes, frame, first?, model.as_ref()?));
             let item = item.and_then(|item| placed(tree, run, item));
             let id = tree.add_frame(Frame { run, parent: Some(frame), of: Some(node), round, item });
             frames.push(id);
@@ -124,20 +128,18 @@ fn placed(tree: &Tree, run: usize, item: Item) -> Option<tree::Item> {
     }
 }
 
-/// A call that is a loop of one round, because another frame has a loop in its place: its item is the one that stands in the same list.
-fn lone_round(tree: &Tree, scripts: &[Script], indexes: &[Index], frame: FrameId, call: usize, model: Option<&(FrameId, Item)>) -> Round {
-    let item = model.and_then(|(model_frame, item)| {
-        let run = tree.run(frame);
-        let wanted = list_of(tree, tree.run(*model_frame), item)?;
-        let found = patterns::patterns(scripts.get(run)?, indexes.get(run)?, &patterns::Homes::default(), call);
-        found.iter().find_map(|(pattern, hit)| {
-            let (_, list) = pattern.list();
-            let path = hit.place.path.iter().take(list.len()).cloned().collect();
-            let item = Item::Value { source: hit.place.source, path, span: None };
-            (list_of(tree, run, &item)? == wanted).then_some(item)
-        })
-    });
-    Round { item, regions: vec![Region::Call(call)] }
+/// The item of a loop's only round, where another frame has a loop in its place: the one that stands in the same list.
+fn lone_item(tree: &Tree, scripts: &[Script], indexes: &[Index], frame: FrameId, call: usize, model: &(FrameId, Item)) -> Option<Item> {
+    let (model_frame, item) = model;
+    let run = tree.run(frame);
+    let wanted = list_of(tree, tree.run(*model_frame), item)?;
+    let found = patterns::patterns(scripts.get(run)?, indexes.get(run)?, &patterns::Homes::default(), call);
+    found.iter().find_map(|(pattern, hit)| {
+        let (_, list) = pattern.list();
+        let path = hit.place.path.iter().take(list.len()).cloned().collect();
+        let item = Item::Value { source: hit.place.source, path, span: None };
+        (list_of(tree, run, &item)? == wanted).then_some(item)
+    })
 }
 
 /// What an item's list is, told so that it can be compared between runs: the node (`None` is the input) and the way without positions.

@@ -195,6 +195,9 @@ impl Wanted {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
                 self.texts.insert(hash(number.as_str()));
+                if number.as_str().len() > 2 {
+                    self.add_start(number.as_str());
+                }
             }
             Value::String(text) => self.add_text(text, layers),
             Value::Array(items) => {

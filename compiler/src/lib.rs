@@ -25,6 +25,7 @@ use explain::Explanation;
 use ltc_workflow::{Object, Workflow};
 use std::collections::BTreeSet;
 use trace::Trace;
+use tree::NodeId;
 use verify::{Given, Verdict};
 
 /// What a compilation may be told.
@@ -77,14 +78,17 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
         let (plan, lowered) = lower::lower(plan, &scripts, traces, options.name.as_deref());
         diagnostics.extend(lowered.diagnostics.iter().cloned());
         let explanation = explain::explanation(&plan, &lowered, &scripts);
-        diagnostics.extend(plan.diagnostics.into_iter().map(|d| d.renamed(|text| lowered.renamed.in_text(text))));
+        let of_the_living = |(node, _): &(Option<NodeId>, Diagnostic)| node.is_none_or(|n| lowered.alive.contains(&n));
+        let told = plan.diagnostics.iter().filter(|d| of_the_living(d)).map(|(_, d)| d.clone());
+        diagnostics.extend(told.map(|d| d.renamed(|text| lowered.renamed.in_text(text))));
+        let made: Vec<_> = scripts.iter().enumerate().map(|(run, script)| script.only(&plan.tree.calls_at(&lowered.alive, run))).collect();
         let runs: Vec<_> =
-            plan.given.iter().enumerate().map(|(run, input)| Given { input: input.clone(), secrets: plan.secrets.of(run) }).collect();
-        let verdict = verify::verify_compiled(&lowered.workflow, traces, &scripts, &runs);
+            lowered.given.iter().enumerate().map(|(run, input)| Given { input: input.clone(), secrets: plan.secrets.of(run) }).collect();
+        let verdict = verify::verify_compiled(&lowered.workflow, traces, &made, &runs);
         diagnostics.extend(verdict.diagnostics.iter().cloned());
         diagnostics.sort();
         diagnostics.dedup();
-        return Compilation { workflow: Some(lowered.workflow), explanation, diagnostics, given: plan.given, verdict };
+        return Compilation { workflow: Some(lowered.workflow), explanation, diagnostics, given: lowered.given, verdict };
     }
     Compilation::refused(diagnostics)
 }

@@ -5,14 +5,14 @@
 
 mod gather;
 mod naming;
-mod order;
+pub mod order;
 mod servers;
 
 pub use naming::server as server_name;
 
 use crate::dead::alive;
 use crate::diagnostics::Diagnostic;
-use crate::origins::{Plan, Point, Presence};
+use crate::origins::{Plan, Point, Presence, to_expr};
 use crate::region::LoopKind;
 use crate::rewrite;
 use crate::script::Script;
@@ -20,7 +20,7 @@ use crate::trace::Trace;
 use crate::tree::{BodyId, NodeId, NodeKind};
 use ltc_workflow::Object;
 use ltc_workflow::document::{Case, Retry, Step, StepKind, ToolEffect, Workflow};
-use ltc_workflow::expr::Expr;
+use ltc_workflow::expr::{Expr, OverFunction};
 use ltc_workflow::template::Template;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +36,8 @@ pub struct Lowered {
     pub alive: BTreeSet<NodeId>,
     /// Names in expressions, for messages that were written before there were any.
     pub renamed: naming::Names,
+    /// Per run: what the workflow's inputs were.
+    pub given: Vec<Object>,
     /// What was found out on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -45,13 +47,18 @@ pub fn lower(mut plan: Plan, scripts: &[Script], traces: &[Trace], name: Option<
     let alive = alive(&plan, scripts);
     let mut names = naming::names(&plan, &alive);
     let kept = gather::narrow(&mut plan, &alive, &mut names);
-    let mut lowering = Lowering { plan: &plan, scripts, alive: &alive, names: &mut names, kept };
+    let mut lowering = Lowering { plan: &plan, scripts, alive: &alive, names: &mut names, kept, fresh: BTreeMap::new() };
     let steps = lowering.body(BodyId(0));
     let output = plan.output.clone().map(|o| names.in_template(order::template(o)));
     let mut diagnostics = Vec::new();
-    let servers = servers::servers(&plan, scripts, traces, &alive, &mut diagnostics);
+    let servers = servers::servers(&plan, scripts, &alive, &mut diagnostics);
     let mut used = BTreeSet::new();
     let inputs = inputs(&plan, scripts, &steps, output.as_ref(), &mut used);
+    let given = plan
+        .given
+        .iter()
+        .map(|g| g.iter().filter(|(k, _)| inputs.contains_key(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
+        .collect();
     let workflow = Workflow {
         header: Vec::new(),
         name: naming::workflow(name, traces),
@@ -64,7 +71,7 @@ pub fn lower(mut plan: Plan, scripts: &[Script], traces: &[Trace], name: Option<
         output,
     };
     let steps = alive.iter().filter_map(|node| Some((*node, names.step(*node)?.clone()))).collect();
-    (plan, Lowered { workflow, steps, alive, renamed: names, diagnostics })
+    (plan, Lowered { workflow, steps, alive, renamed: names, given, diagnostics })
 }
 
 /// The task in one paragraph, without what it says of secrets or of length.
@@ -128,6 +135,8 @@ struct Lowering<'p> {
     alive: &'p BTreeSet<NodeId>,
     names: &'p mut naming::Names,
     kept: BTreeMap<NodeId, Template>,
+    /// Steps of tools that are asked anew before each use: the body that they stand in, whether they were used, and the step.
+    fresh: BTreeMap<SmolStr, (BodyId, bool, Step)>,
 }
 
 impl Lowering<'_> {
@@ -136,7 +145,12 @@ impl Lowering<'_> {
         let mut steps: Vec<Step> = Vec::new();
         let mut open: Option<(usize, Vec<Case>)> = None;
         for node in nodes.into_iter().filter(|n| self.alive.contains(n)) {
-            let Some(step) = self.step(node) else { continue };
+            let Some(mut step) = self.step(node) else { continue };
+            let anew = self.asked_anew(&mut step, body);
+            if !anew.is_empty() {
+                steps.extend(self.switch(open.take()));
+                steps.extend(anew);
+            }
             match self.plan.presence.get(&node) {
                 Some(Presence::Case { switch, when }) => {
                     let when = self.names.in_expr(when.clone());
@@ -162,6 +176,58 @@ impl Lowering<'_> {
         }
         steps.extend(self.switch(open));
         steps
+    }
+
+    /// What a hint wants asked again right before each use: copies of the steps whose results `step` uses, where another step used them
+    /// before, or they stand outside of this body.
+    fn asked_anew(&mut self, step: &mut Step, body: BodyId) -> Vec<Step> {
+        let StepKind::Call { server, tool, with } = &step.kind else { return Vec::new() };
+        let mut used: BTreeSet<SmolStr> = BTreeSet::new();
+        for (_, template) in with {
+            rewrite::each_in(template, &mut |expr| {
+                if let Expr::Key(base, id) = expr
+                    && **base == Expr::name("steps")
+                    && self.fresh.contains_key(id)
+                {
+                    used.insert(id.clone());
+                }
+            });
+        }
+        let is_fresh = self.scripts.iter().find_map(|s| s.hints(server)).is_some_and(|h| h.fresh.contains(tool));
+        let mut copies = Vec::new();
+        for id in used {
+            let Some((home, taken, model)) = self.fresh.get_mut(&id) else { continue };
+            if !*taken && *home == body {
+                *taken = true;
+                continue;
+            }
+            let copy = Step { id: self.names.fresh(&id), ..model.clone() };
+            if let StepKind::Call { with, .. } = &mut step.kind {
+                for (_, template) in with {
+                    let old = Expr::step(id.clone());
+                    *template = rewrite::map_in(template.clone(), &mut |e| if e == old { Expr::step(copy.id.clone()) } else { e });
+                }
+            }
+            copies.push(copy);
+        }
+        if is_fresh {
+            self.fresh.insert(step.id.clone(), (body, false, step.clone()));
+        }
+        copies
+    }
+
+    /// The call of a tool that takes the whole list, as a hint tells, instead of a loop over calls of its twin.
+    fn batched(&mut self, id: &SmolStr, list: &Expr, test: Option<&Expr>, each: &SmolStr, steps: &[Step]) -> Option<Step> {
+        let [Step { kind: StepKind::Call { server, tool, with }, when: None, .. }] = steps else { return None };
+        let hint = self.scripts.iter().find_map(|s| s.hints(server))?.batch.get(tool)?;
+        let list = match test {
+            Some(test) => list.clone().over(OverFunction::Filter, each.clone(), test.clone()),
+            None => list.clone(),
+        };
+        let item = to_expr(&Template::Object(with.clone()));
+        let items = list.over(OverFunction::Map, each.clone(), item);
+        let with = vec![(hint.items.clone(), Template::Expr(items))];
+        Some(plain(id.clone(), StepKind::Call { server: server.clone(), tool: hint.tool.clone(), with }))
     }
 
     /// A switch, with a person to ask where no recorded way fits.
@@ -212,6 +278,11 @@ impl Lowering<'_> {
                 let test = test.clone().map(|t| self.names.in_expr(t));
                 let gather = self.kept.remove(&node).map(|g| self.names.in_template(g));
                 let steps = self.body(*body);
+                if gather.is_none()
+                    && let Some(step) = self.batched(&id, &list, test.as_ref(), &each, &steps)
+                {
+                    return Some(step);
+                }
                 Some(plain(id, StepKind::For { each, list, test, at_once: 1, gather, steps }))
             }
             (Point::Repeat { until, every, at_most }, NodeKind::Loop { body, .. }) => {

@@ -17,11 +17,12 @@ pub mod scope;
 mod separate;
 mod value;
 
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::Index;
 use crate::names;
 use crate::script::Script;
 use crate::tree::{BodyId, FrameId, NodeId, Tree};
+pub use lists::to_expr;
 pub use literals::{Inputs, Secrets, has_secret_shape, looks_secret};
 use ltc_workflow::document::Duration;
 use ltc_workflow::expr::Expr;
@@ -52,7 +53,7 @@ pub struct Plan {
     /// Loops that turned out to be none, by run and first call: they must be taken for straight code.
     pub banned: BTreeSet<(usize, usize)>,
     /// Guesses and doubts.
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<(Option<NodeId>, Diagnostic)>,
 }
 
 /// What a node does.
@@ -188,7 +189,7 @@ pub struct Explainer<'a> {
     points: BTreeMap<NodeId, Point>,
     presence: BTreeMap<NodeId, Presence>,
     findings: Vec<Finding>,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<(Option<NodeId>, Diagnostic)>,
     banned: BTreeSet<(usize, usize)>,
     /// What was taken for a text before, and in which body: a value that is used again is the same value.
     known: BTreeMap<SmolStr, Vec<(BodyId, Expr)>>,
@@ -196,6 +197,8 @@ pub struct Explainer<'a> {
     recent: std::collections::VecDeque<Expr>,
     /// The picks that were taken, as text.
     picked: BTreeSet<String>,
+    /// Calls with an argument that nothing explains.
+    unexplained_calls: Vec<(NodeId, String)>,
     switches: usize,
 }
 
@@ -215,10 +218,14 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
         known: BTreeMap::new(),
         recent: std::collections::VecDeque::new(),
         picked: BTreeSet::new(),
+        unexplained_calls: Vec::new(),
         switches: 0,
     };
     explainer.body(BodyId(0));
     let output = explainer.output();
+    for (node, place) in std::mem::take(&mut explainer.unexplained_calls) {
+        explainer.diagnostics.push((Some(node), without_origin(place)));
+    }
     Plan {
         tree: explainer.tree,
         points: explainer.points,
@@ -231,6 +238,15 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
         banned: explainer.banned,
         diagnostics: explainer.diagnostics,
     }
+}
+
+fn without_origin(place: String) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Error,
+        "argument-without-origin",
+        place,
+        "an argument differs from round to round, and nothing that is known gives it",
+    )
 }
 
 impl Explainer<'_> {

@@ -1,6 +1,7 @@
 //! What a script repeats: its calls as a tree of loops.
 
 use crate::index::{Path, Source};
+use smol_str::SmolStr;
 
 /// A call, or a loop over calls.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,8 @@ pub struct Loop {
     pub id: usize,
     /// Why it repeats.
     pub kind: LoopKind,
+    /// The server and the tool of the call that drives it.
+    pub tool: (SmolStr, SmolStr),
     /// What happened in each round.
     pub rounds: Vec<Round>,
 }

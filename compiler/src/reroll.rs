@@ -12,8 +12,8 @@
 mod drivers;
 pub mod patterns;
 
-use crate::index::Index;
-use crate::region::{Loop, LoopKind, Region, Round};
+use crate::index::{Index, Path, PathStep, Source, follow};
+use crate::region::{Item, Loop, LoopKind, Region, Round};
 use crate::script::Script;
 use drivers::{Driver, drivers};
 use patterns::Homes;
@@ -34,7 +34,7 @@ pub fn reroll(script: &Script, index: &Index, banned: &BTreeSet<usize>) -> Vec<R
         if folds.is_empty() {
             return regions;
         }
-        regions = fold(regions, folds, &mut homes);
+        regions = fold(script, regions, folds, &mut homes);
     }
 }
 
@@ -42,8 +42,8 @@ pub fn reroll(script: &Script, index: &Index, banned: &BTreeSet<usize>) -> Vec<R
 struct Fold {
     start: usize,
     end: usize,
-    /// The regions of each round, as ranges of positions.
-    rounds: Vec<(usize, usize)>,
+    /// The regions of each round.
+    rounds: Vec<Vec<Region>>,
     driver: Driver,
 }
 
@@ -51,7 +51,7 @@ struct Fold {
 fn folds(script: &Script, index: &Index, regions: &[Region], homes: &Homes) -> Vec<Fold> {
     let mut found: Vec<Fold> =
         drivers(script, index, regions, homes).into_iter().filter_map(|driver| fold_of(script, index, regions, driver)).collect();
-    let longest_round = |f: &Fold| f.rounds.iter().map(|(start, end)| end - start).max().unwrap_or(0);
+    let longest_round = |f: &Fold| f.rounds.iter().map(Vec::len).max().unwrap_or(0);
     found.sort_by_key(|f| (longest_round(f), f.driver.rank(), std::cmp::Reverse(f.rounds.len()), f.start));
     let Some(shortest) = found.first().map(longest_round) else { return found };
     let mut chosen: Vec<Fold> = Vec::new();
@@ -64,26 +64,26 @@ fn folds(script: &Script, index: &Index, regions: &[Region], homes: &Homes) -> V
     chosen
 }
 
-fn fold(regions: Vec<Region>, folds: Vec<Fold>, homes: &mut Homes) -> Vec<Region> {
+fn fold(script: &Script, regions: Vec<Region>, folds: Vec<Fold>, homes: &mut Homes) -> Vec<Region> {
     let mut out = Vec::with_capacity(regions.len());
     let mut folds = folds.into_iter().peekable();
     let mut at = 0;
-    while at < regions.len() {
+    while let Some(region) = regions.get(at) {
         match folds.next_if(|f| f.start == at) {
             Some(fold) => {
+                let tool = fold.driver.positions.first().and_then(|p| regions.get(*p)).map(|r| signature(script, r)).unwrap_or_default();
                 let items = fold.driver.items.into_iter().map(Some).chain(std::iter::repeat(None));
-                let rounds = fold
-                    .rounds
-                    .iter()
-                    .zip(items)
-                    .map(|((start, end), item)| Round { item, regions: regions.get(*start..*end).unwrap_or_default().to_vec() });
-                let folded = Loop { id: homes.next_loop(), kind: fold.driver.kind, rounds: rounds.collect() };
+                let rounds = fold.rounds.into_iter().zip(items).map(|(regions, item)| Round { item, regions }).collect();
+                let folded = Loop { id: homes.next_loop(), kind: fold.driver.kind, tool, rounds };
                 homes.add(&folded);
-                out.push(Region::Loop(folded));
+                out.push(Region::Loop(match fold.driver.outer {
+                    Some(outer) => by_outer_items(script, folded, outer, homes),
+                    None => folded,
+                }));
                 at = fold.end.max(at + 1);
             }
             None => {
-                out.extend(regions.get(at).cloned());
+                out.push(region.clone());
                 at += 1;
             }
         }
@@ -91,43 +91,140 @@ fn fold(regions: Vec<Region>, folds: Vec<Fold>, homes: &mut Homes) -> Vec<Region
     out
 }
 
+/// A loop over lists that stand in the items of a list: a loop in a loop. Items whose inner list is empty have a round with nothing in it.
+/// `outer` is how long the way to an outer item is.
+fn by_outer_items(script: &Script, flat: Loop, outer: usize, homes: &mut Homes) -> Loop {
+    let mut rounds: Vec<Round> = Vec::new();
+    let tool = flat.tool.clone();
+    let kind = flat.kind;
+    let inner_loop = |id: usize, rounds: Vec<Round>| Region::Loop(Loop { id, kind, tool: tool.clone(), rounds });
+    for round in flat.rounds {
+        let Some(Item::Value { source, path, .. }) = &round.item else { continue };
+        let (source, prefix, inner) =
+            (*source, path.iter().take(outer).cloned().collect::<Path>(), path.get(outer..).unwrap_or_default().to_vec());
+        match rounds.last_mut() {
+            Some(Round { item: Some(Item::Value { path, .. }), regions }) if *path == prefix => {
+                if let Some(Region::Loop(l)) = regions.last_mut() {
+                    l.rounds.push(round);
+                }
+            }
+            _ => {
+                for empty in empty_between(script, source, rounds.last(), &prefix, &inner) {
+                    let item = Some(Item::Value { source, path: empty, span: None });
+                    rounds.push(Round { item, regions: vec![inner_loop(homes.next_loop(), Vec::new())] });
+                }
+                let item = Some(Item::Value { source, path: prefix, span: None });
+                rounds.push(Round { item, regions: vec![inner_loop(homes.next_loop(), vec![round])] });
+            }
+        }
+    }
+    Loop { id: flat.id, kind, tool, rounds }
+}
+
+/// The items between the last outer item and this one whose inner list is empty.
+fn empty_between(script: &Script, source: Source, last: Option<&Round>, prefix: &Path, inner: &[PathStep]) -> Vec<Path> {
+    let index_of = |path: &Path| match path.last() {
+        Some(PathStep::Index(at)) => Some(*at),
+        _ => None,
+    };
+    let from = match last {
+        Some(Round { item: Some(Item::Value { path, .. }), .. }) => index_of(path).map_or(0, |at| at + 1),
+        _ => 0,
+    };
+    let root = match source {
+        Source::Input => ltc_workflow::Value::Object(script.input.clone()),
+        Source::Call(call) => script.calls.get(call).map(|c| c.value.clone()).unwrap_or_default(),
+        Source::Task => return Vec::new(),
+    };
+    let list_in_item = inner.split_last().map_or(&[] as &[PathStep], |(_, way)| way);
+    let with_index = |at: usize| prefix.iter().take(prefix.len().saturating_sub(1)).cloned().chain([PathStep::Index(at)]).collect::<Path>();
+    let is_empty = |path: &Path| {
+        let list = follow(&root, path).and_then(|item| follow(&item, list_in_item));
+        list.is_some_and(|l| l.as_array().is_some_and(<[_]>::is_empty))
+    };
+    (from..index_of(prefix).unwrap_or(0)).map(with_index).filter(is_empty).collect()
+}
+
 /// The rounds that a driver makes, if they are alike.
 fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -> Option<Fold> {
     let at = &driver.positions;
     let first = *at.first()?;
     let last = *at.last()?;
-    let inner: Vec<(usize, usize)> = at.windows(2).filter_map(|w| Some((w.first()? + 1, *w.get(1)?))).collect();
-    if driver.kind == LoopKind::Poll && inner.iter().any(|(start, end)| start != end) {
+    let between: Vec<(usize, usize)> = at.windows(2).filter_map(|w| Some((w.first()? + 1, *w.get(1)?))).collect();
+    if driver.kind == LoopKind::Poll && between.iter().any(|(start, end)| start != end) {
         return None;
     }
-    let signatures = |range: (usize, usize)| -> Vec<Signature> {
-        regions.get(range.0..range.1).unwrap_or_default().iter().map(|r| signature(script, r)).collect()
+    let turned = turned(script, regions, first, &between);
+    let behind = |(start, end): (usize, usize)| regions.get(start..end - turned).unwrap_or_default();
+    let calls = |regions: &[Region]| regions.iter().map(|r| r.calls().len()).sum::<usize>();
+    let has_loop = |regions: &[Region]| regions.iter().any(|r| matches!(r, Region::Loop(_)));
+    let (model, base) =
+        between.iter().map(|b| behind(*b)).enumerate().max_by_key(|(i, b)| (has_loop(b), calls(b), std::cmp::Reverse(*i)))?;
+    let head = |p: usize| regions.get(p - turned..=p).unwrap_or_default().to_vec();
+    let mut rounds = Vec::new();
+    for (position, range) in at.iter().zip(&between) {
+        let own = behind(*range);
+        let (fitted, taken) = fit(script, base, own, &mut |_, _| true);
+        if taken != own.len() {
+            return None;
+        }
+        rounds.push([head(*position), fitted].concat());
+    }
+    let rest = regions.get(last + 1..).unwrap_or_default();
+    let model_head = regions.get(*at.get(model)?..=*at.get(model)?).unwrap_or_default();
+    let tied = |own: &Region, before: &[Region], head: &[Region], item: Option<&Item>| {
+        patterns::touches(script, index, own, &[head, before].concat(), item)
     };
-    let turned = turned(script, regions, first, &inner);
-    let base_range = *inner.iter().max_by_key(|(start, end)| end - start)?;
-    let base = signatures(base_range);
-    if !inner.iter().all(|range| is_subsequence(&signatures(*range), &base)) {
-        return None;
+    let (fitted, taken) = fit(script, base, rest, &mut |slot, at| {
+        let is_tied = base.get(slot).is_some_and(|r| tied(r, base.get(..slot).unwrap_or_default(), model_head, driver.items.get(model)));
+        let last_head = regions.get(last..=last).unwrap_or_default();
+        !is_tied || rest.get(at).is_some_and(|r| tied(r, rest.get(..at).unwrap_or_default(), last_head, driver.items.last()))
+    });
+    rounds.push([head(last), fitted].concat());
+    Some(Fold { start: first - turned, end: last + 1 + taken, rounds, driver })
+}
+
+/// Lays `regions` along `base`, as far as they go: each slot of the base may be missing, and where the base has a loop, its body may stand
+/// there once, unrolled. Gives the regions with such bodies as loops of one round, and how many were taken.
+fn fit(script: &Script, base: &[Region], regions: &[Region], accept: &mut dyn FnMut(usize, usize) -> bool) -> (Vec<Region>, usize) {
+    let mut out = Vec::new();
+    let mut at = 0;
+    for (number, slot) in base.iter().enumerate() {
+        let Some(region) = regions.get(at).filter(|r| signature(script, r) == signature(script, slot)) else { continue };
+        if !accept(number, at) {
+            break;
+        }
+        match (slot, region) {
+            (Region::Loop(l), Region::Call(_)) => {
+                let body = l.rounds.iter().map(|r| r.regions.as_slice()).max_by_key(|r| r.len()).unwrap_or_default();
+                let (inner, taken) = fit(script, body, regions.get(at..).unwrap_or_default(), &mut |_, _| true);
+                if taken == 0 {
+                    break;
+                }
+                let rounds = vec![Round { item: None, regions: inner }];
+                out.push(Region::Loop(Loop { id: usize::MAX, kind: l.kind, tool: l.tool.clone(), rounds }));
+                at += taken;
+            }
+            (Region::Call(_), Region::Call(_) | Region::Loop(_)) | (Region::Loop(_), Region::Loop(_)) => {
+                out.push(region.clone());
+                at += 1;
+            }
+        }
     }
-    let end = last + 1 + tail(script, index, regions, &driver, last, &base, base_range) - turned;
-    let start = first - turned;
-    let starts: Vec<usize> = at.iter().map(|p| p - turned).collect();
-    let ends = starts.iter().skip(1).copied().chain([end.max(last + 1)]);
-    let rounds = starts.iter().copied().zip(ends).collect();
-    Some(Fold { start, end: end.max(last + 1), rounds, driver })
+    (out, at)
 }
 
 /// How many regions before each driver belong to its round: the body's first calls need not be the driver.
-fn turned(script: &Script, regions: &[Region], first: usize, inner: &[(usize, usize)]) -> usize {
+fn turned(script: &Script, regions: &[Region], first: usize, between: &[(usize, usize)]) -> usize {
     let mut turned = 0;
     loop {
         let Some(before) = first.checked_sub(turned + 1).and_then(|p| regions.get(p)) else { return turned };
         let wanted = signature(script, before);
-        let all = inner.iter().all(|(start, end)| {
+        let all = between.iter().all(|(start, end)| {
             end - start > turned
                 && regions.get(end - turned - 1).is_some_and(|r| signature(script, r) == wanted && same_arguments(script, r, before))
         });
-        if !all || inner.is_empty() {
+        if !all || between.is_empty() {
             return turned;
         }
         turned += 1;
@@ -144,45 +241,16 @@ fn same_arguments(script: &Script, a: &Region, b: &Region) -> bool {
     }
 }
 
-/// How many regions after the last driver belong to its round.
-fn tail(
-    script: &Script,
-    index: &Index,
-    regions: &[Region],
-    driver: &Driver,
-    last: usize,
-    base: &[Signature],
-    base_range: (usize, usize),
-) -> usize {
-    let mut taken = 0;
-    let mut next = 0;
-    for (offset, region) in regions.iter().skip(last + 1).enumerate() {
-        let wanted = signature(script, region);
-        let Some(found) = base.iter().skip(next).position(|s| *s == wanted) else { break };
-        let model = base_range.0 + next + found;
-        let round_of_model = regions.get(base_range.0.saturating_sub(1)..model).unwrap_or_default();
-        let round = regions.get(last..last + 1 + offset).unwrap_or_default();
-        let models_item = driver.positions.iter().position(|p| p + 1 == base_range.0).and_then(|i| driver.items.get(i));
-        let model_is_tied = regions.get(model).is_some_and(|r| patterns::touches(script, index, r, round_of_model, models_item));
-        if model_is_tied && !patterns::touches(script, index, region, round, driver.items.last()) {
-            break;
-        }
-        next += found + 1;
-        taken = offset + 1;
-    }
-    taken
-}
-
-/// What a region calls: the tool of its first call.
+/// What a region calls: the tool of a call, or of the call that drives a loop.
 pub type Signature = (smol_str::SmolStr, smol_str::SmolStr);
 
 /// The signature of a region.
 pub fn signature(script: &Script, region: &Region) -> Signature {
-    let call = region.first_call().and_then(|c| script.calls.get(c));
-    call.map(|c| (c.server.clone(), c.tool.clone())).unwrap_or_default()
-}
-
-fn is_subsequence(part: &[Signature], whole: &[Signature]) -> bool {
-    let mut rest = whole.iter();
-    part.iter().all(|p| rest.any(|w| w == p))
+    match region {
+        Region::Call(call) => script.calls.get(*call).map(|c| (c.server.clone(), c.tool.clone())).unwrap_or_default(),
+        Region::Loop(l) => match region.first_call().and_then(|c| script.calls.get(c)) {
+            Some(first) => (first.server.clone(), first.tool.clone()),
+            None => l.tool.clone(),
+        },
+    }
 }

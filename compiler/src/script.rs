@@ -6,10 +6,14 @@
 
 use crate::diagnostics::{Diagnostic, Severity, call_place};
 use crate::hints::Hints;
+use crate::lower::{order, server_name};
+use crate::rewrite;
 use crate::trace::{Call, Outcome, Server, Tool, Trace};
 use ltc_workflow::document::ToolEffect;
+use ltc_workflow::expr::{BinaryOp, Expr, eval};
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One run, as its calls that count.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +40,13 @@ impl Script {
     /// What a person told the compiler about a server.
     pub fn hints(&self, server: &str) -> Option<&Hints> {
         self.servers.iter().find(|s| s.name == server).map(|s| &s.hints)
+    }
+
+    /// The script with only these of its calls.
+    #[must_use]
+    pub fn only(&self, calls: &BTreeSet<usize>) -> Script {
+        let kept = self.calls.iter().enumerate().filter(|(at, _)| calls.contains(at));
+        Script { calls: kept.map(|(_, act)| act.clone()).collect(), ..self.clone() }
     }
 
     /// The schema of an argument of a tool.
@@ -88,6 +99,11 @@ impl Act {
     }
 }
 
+/// An object with its keys in one order: how a recording orders them means nothing.
+fn in_order(object: &Object) -> Object {
+    object.sorted().into_iter().map(|(key, value)| (key.clone(), order::value(value))).collect()
+}
+
 /// The server of that name in a trace.
 pub fn server<'t>(trace: &'t Trace, name: &str) -> Option<&'t Server> {
     trace.servers.iter().find(|s| s.name == name)
@@ -115,6 +131,7 @@ pub fn effect(server: Option<&Server>, name: &str) -> (ToolEffect, bool) {
 /// The calls of `trace` that did the job. With `partial`, a run that ended in the middle counts up to there.
 pub fn read(trace: &Trace, partial: bool, diagnostics: &mut Vec<Diagnostic>) -> Script {
     let mut calls = Vec::new();
+    let names = server_names(trace);
     for (at, call) in trace.calls.iter().enumerate() {
         let server = server(trace, &call.server);
         if server.is_some_and(|s| s.hints.ignore.contains(&call.tool)) {
@@ -122,22 +139,32 @@ pub fn read(trace: &Trace, partial: bool, diagnostics: &mut Vec<Diagnostic>) -> 
             continue;
         }
         match &call.outcome {
-            Outcome::Result(body) => calls.push(act(call, server, body.decode())),
+            Outcome::Result(body) => {
+                let value = body.decode();
+                match server.and_then(|s| s.hints.error_when.get(&call.tool)) {
+                    Some(test) if is_failure(test, &value) => diagnostics.push(failed(call, correction(trace, at))),
+                    Some(_) | None => calls.push(act(call, server, value)),
+                }
+            }
             Outcome::ToolError(_) | Outcome::RpcError { .. } => diagnostics.push(failed(call, correction(trace, at))),
             Outcome::Refused => diagnostics.push(refused(call)),
             Outcome::Missing => diagnostics.push(ended_early(call, partial)),
         }
     }
-    let output = trace.output.clone().or_else(|| calls.last().map(|c: &Act| c.value.clone()));
+    let renamed = |name: &SmolStr| names.get(name).cloned().unwrap_or_else(|| name.clone());
+    for act in &mut calls {
+        act.server = renamed(&act.server);
+    }
+    let output = trace.output.as_ref().map(order::value).or_else(|| calls.last().map(|c: &Act| c.value.clone()));
     Script {
-        input: trace.input.clone().unwrap_or_default(),
+        input: trace.input.as_ref().map(in_order).unwrap_or_default(),
         has_input: trace.input.is_some(),
         task: trace.task.as_deref().map(SmolStr::new),
         clock: trace.calls.iter().filter_map(|c| c.started_at).min(),
         calls,
         output,
         has_output: trace.output.is_some(),
-        servers: trace.servers.clone(),
+        servers: trace.servers.iter().map(|s| Server { name: renamed(&s.name), ..s.clone() }).collect(),
     }
 }
 
@@ -147,7 +174,7 @@ fn act(call: &Call, server: Option<&Server>, value: Value) -> Act {
         id: call.id.clone(),
         server: call.server.clone(),
         tool: call.tool.clone(),
-        arguments: call.arguments.clone(),
+        arguments: in_order(&call.arguments),
         value,
         effect,
         effect_is_known,
@@ -155,6 +182,31 @@ fn act(call: &Call, server: Option<&Server>, value: Value) -> Act {
         turn: call.turn,
         times: call.started_at.zip(call.ended_at),
     }
+}
+
+/// Whether a result that is no error is one all the same, as the hint `error_when` tells: names are fields of the result.
+fn is_failure(test: &Expr, value: &Value) -> bool {
+    let fields = rewrite::map(test.clone(), &mut |part| match part {
+        Expr::Name(name) => Expr::name("result").key(name).binary(BinaryOp::Coalesce, Expr::Literal(Value::Null)),
+        other => other,
+    });
+    let scope: Object = [("result", value.clone())].into_iter().collect();
+    eval::test(&fields, &scope, &mut eval::Budget::default()).unwrap_or(false)
+}
+
+/// The servers' names as a document has them; of two that become the same one, the later gets a number.
+fn server_names(trace: &Trace) -> BTreeMap<SmolStr, SmolStr> {
+    let recorded: BTreeSet<&SmolStr> = trace.servers.iter().map(|s| &s.name).chain(trace.calls.iter().map(|c| &c.server)).collect();
+    let mut names = BTreeMap::new();
+    let mut used: BTreeSet<SmolStr> = BTreeSet::new();
+    for name in recorded {
+        let safe = server_name(name);
+        let numbered = |n: usize| if n == 1 { safe.clone() } else { SmolStr::new(format!("{safe}_{n}")) };
+        let free = (1..).map(numbered).find(|name| !used.contains(name)).unwrap_or_default();
+        used.insert(free.clone());
+        names.insert(name.clone(), free);
+    }
+    names
 }
 
 /// A later call of the same tool that succeeded.

@@ -10,7 +10,7 @@ use crate::script::{Act, Script};
 use ltc_workflow::{Object, Value};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A number of a frame in a [`Tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -170,6 +170,17 @@ impl Tree {
             let first = self.first_calls.entry(frame).or_insert(call);
             *first = call.min(*first);
         }
+    }
+
+    /// The calls of a run that were made at these nodes.
+    pub fn calls_at(&self, nodes: &BTreeSet<NodeId>, run: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        for node in nodes {
+            if let Some(NodeKind::Call { calls, .. }) = self.node(*node).map(|n| &n.kind) {
+                found.extend(calls.iter().filter(|(frame, _)| self.run(**frame) == run).map(|(_, call)| *call));
+            }
+        }
+        found
     }
 
     /// The run of a frame.

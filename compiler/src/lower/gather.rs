@@ -4,9 +4,10 @@
 //! `gather: steps.extract.member.name`.
 
 use super::naming::Names;
-use crate::origins::{Plan, Point, Presence};
+use crate::origins::{Origin, Plan, Point, Presence};
 use crate::rewrite;
 use crate::tree::{NodeId, NodeKind, item_name, item_named, step_name, step_named};
+use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};
 use ltc_workflow::template::Template;
 use smol_str::SmolStr;
@@ -186,4 +187,14 @@ fn each_expr_mut(plan: &mut Plan, make: &mut dyn FnMut(Expr) -> Expr) {
         *when = rewrite::map(std::mem::replace(when, Expr::Omit), make);
     }
     plan.output = plan.output.take().map(|o| rewrite::map_in(o, make));
+    for finding in &mut plan.findings {
+        finding.origin = match std::mem::replace(&mut finding.origin, Origin::Constant(Value::Null)) {
+            Origin::Reference(expr) => Origin::Reference(rewrite::map(expr, make)),
+            Origin::Text(template) => Origin::Text(rewrite::map_in(template, make)),
+            other @ (Origin::Constant(_) | Origin::Input(_) | Origin::Secret(_)) => other,
+        };
+        for (loser, _) in &mut finding.losers {
+            *loser = rewrite::map(std::mem::replace(loser, Expr::Omit), make);
+        }
+    }
 }

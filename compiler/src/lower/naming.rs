@@ -78,15 +78,19 @@ fn name_body(plan: &Plan, alive: &BTreeSet<NodeId>, body: BodyId, names: &mut Na
             }
             Some(NodeKind::Loop { kind, body, .. }) => {
                 let inner = last_tool(plan, alive, *body).unwrap_or_else(|| "loop".to_owned());
-                let id = match kind {
-                    LoopKind::Each => format!("{}_each", identifier(&inner)),
-                    LoopKind::Pages => format!("{}_pages", identifier(&inner)),
-                    LoopKind::Poll => format!("{}_poll", identifier(&inner)),
+                let variable = match plan.points.get(node) {
+                    Some(Point::Each { list, .. }) => Some(names.fresh_variable(&variable_for(list))),
+                    Some(Point::Call(_) | Point::Repeat { .. }) | None => None,
+                };
+                let id = match (kind, &variable) {
+                    (LoopKind::Each, Some(variable)) if !variable.starts_with("item") => format!("each_{variable}"),
+                    (LoopKind::Each, _) => format!("{}_each", identifier(&inner)),
+                    (LoopKind::Pages, _) => format!("{}_pages", identifier(&inner)),
+                    (LoopKind::Poll, _) => format!("{}_poll", identifier(&inner)),
                 };
                 let id = names.fresh(&id);
                 names.steps.insert(*node, id);
-                if let Some(Point::Each { list, .. }) = plan.points.get(node) {
-                    let variable = names.fresh_variable(&variable_for(list));
+                if let Some(variable) = variable {
                     names.variables.insert(*node, variable);
                 }
                 name_body(plan, alive, *body, names);

@@ -6,20 +6,13 @@ use crate::diagnostics::{Diagnostic, Severity};
 use crate::names::words_as_they_are;
 use crate::origins::{Plan, has_secret_shape, looks_secret};
 use crate::script::{self, Script};
-use crate::trace::Trace;
 use crate::tree::{NodeId, NodeKind};
 use ltc_workflow::document::{Server, Transport};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The servers of all calls that are alive, by name.
-pub fn servers(
-    plan: &Plan,
-    scripts: &[Script],
-    traces: &[Trace],
-    alive: &BTreeSet<NodeId>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<(SmolStr, Server)> {
+pub fn servers(plan: &Plan, scripts: &[Script], alive: &BTreeSet<NodeId>, diagnostics: &mut Vec<Diagnostic>) -> Vec<(SmolStr, Server)> {
     let mut used: BTreeMap<SmolStr, (SmolStr, BTreeSet<SmolStr>)> = BTreeMap::new();
     for node in alive {
         if let Some(NodeKind::Call { server, tool, .. }) = plan.tree.node(*node).map(|n| &n.kind) {
@@ -28,7 +21,7 @@ pub fn servers(
     }
     let mut found = Vec::new();
     for (name, (recorded, tools)) in used {
-        let known = traces.iter().find_map(|t| script::server(t, &recorded));
+        let known = scripts.iter().find_map(|s| s.servers.iter().find(|s| s.name == recorded));
         let transport = known.and_then(|s| s.transport.clone()).map(|t| without_secrets(&name, t, diagnostics));
         let mut server = Server { transport, ..Server::default() };
         for tool in tools {
@@ -38,8 +31,7 @@ pub fn servers(
                     ltc_workflow::digest::of_tool(&known.name, known.input_schema.as_ref(), known.output_schema.as_ref()),
                 );
             }
-            let scripted = scripts.iter().find_map(|s| s.servers.iter().find(|s| s.name == recorded));
-            if let (effect, true) = script::effect(scripted, &tool) {
+            if let (effect, true) = script::effect(known, &tool) {
                 server.effects.insert(tool, effect);
             }
         }

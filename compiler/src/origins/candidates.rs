@@ -1,5 +1,6 @@
 //! References that give a value: found in one frame, tried out in all.
 
+use super::pick::ONLY_ITEM;
 use super::scope::Relative;
 use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Place, Source, may_be_cut, scalar_text};
@@ -23,6 +24,8 @@ pub struct Candidate {
     pub echo: bool,
     /// How well the names go together.
     pub agreement: Agreement,
+    /// Whether a hint says that the newest one counts: a handle, or what is asked for anew each time.
+    pub pinned: bool,
     /// What was guessed on the way, for people.
     pub guesses: Vec<String>,
 }
@@ -35,6 +38,9 @@ pub(super) enum From {
     /// In inputs, and in what was found before.
     Inputs,
 }
+
+/// How the guess begins that a result is about something else.
+pub(super) const OTHER_SCOPE: &str = "it comes from a call with another";
 
 /// What it takes to name any place at all, in bits.
 const COST_OF_A_PLACE: f64 = 9.0;
@@ -53,9 +59,19 @@ impl Explainer<'_> {
     /// All references that give the value in every frame and explain more than they cost, best first.
     pub(super) fn references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
         // A constant output makes no sense: there even a little evidence is taken, and reported.
-        let slack = if spot.node.is_none() { 9.0 } else { 0.0 };
+        // What differs within a run can be no constant: the best explanation there is counts.
+        let slack = if self.varies_within_a_run(uses) {
+            20.0
+        } else if spot.node.is_none() {
+            9.0
+        } else {
+            0.0
+        };
         let mut found = self.scored_references(spot, uses, From::Anywhere);
         found.retain(|c| c.score + slack >= 0.0);
+        if let Some(newest) = found.iter().filter(|c| c.pinned).max_by_key(|c| (!c.echo, c.source)).cloned() {
+            return vec![newest];
+        }
         found.sort_by(|a, b| {
             a.echo
                 .cmp(&b.echo)
@@ -66,6 +82,10 @@ impl Explainer<'_> {
         let mut seen: Vec<Expr> = Vec::new();
         found.retain(|c| !seen.contains(&c.expr) && (seen.push(c.expr.clone()), true).1);
         found
+    }
+
+    fn varies_within_a_run(&self, uses: &[Use]) -> bool {
+        uses.windows(2).any(|w| matches!(w, [a, b] if a.value != b.value && self.tree.run(a.frame) == self.tree.run(b.frame)))
     }
 
     /// All references that give the value in every frame, in no order.
@@ -93,8 +113,9 @@ impl Explainer<'_> {
             let echo = self.is_echo(run, place, &first.value);
             let agreement = names::agreement(&words, &self.names_on_the_way(run, place));
             let preferred = self.is_preferred(run, place);
+            let pinned = self.is_pinned(run, place);
             for relative in self.relative(place.source, &place.path, first.frame) {
-                for closed in self.closings(&relative, first) {
+                for closed in self.closings(&relative, first, Some(place)) {
                     if self.is_tautology(&closed.expr, first) {
                         continue;
                     }
@@ -107,11 +128,12 @@ impl Explainer<'_> {
                         let base = if place.source == Source::Input { COST_OF_AN_INPUT } else { COST_OF_A_PLACE };
                         let cost = base + closed.cost + cut + if echo { COST_OF_AN_ECHO } else { 0.0 } + depth(&relative.path);
                         // Names say nothing where the item itself was guessed.
-                        let guessed = closed.guesses.iter().any(|g| !g.starts_with("the only"));
+                        let guessed = closed.guesses.iter().any(|g| !g.starts_with(ONLY_ITEM));
                         let named = if guessed { 0.0 } else { agreement.bits() };
                         let worth = evidence + named + if preferred { WORTH_OF_A_PREFERENCE } else { 0.0 };
-                        let guesses = closed.guesses.clone();
-                        found.push(Candidate { expr, score: worth - cost, source: place.source, echo, agreement, guesses });
+                        let mut guesses = closed.guesses.clone();
+                        guesses.extend(self.other_scope(run, place, first, evidence));
+                        found.push(Candidate { expr, score: worth - cost, source: place.source, echo, agreement, pinned, guesses });
                         break;
                     }
                 }
@@ -170,6 +192,7 @@ impl Explainer<'_> {
             source: Source::Input,
             echo: false,
             agreement: Agreement::None,
+            pinned: false,
             guesses: Vec::new(),
         })
     }
@@ -188,6 +211,7 @@ impl Explainer<'_> {
                 source: Source::Task,
                 echo: false,
                 agreement: Agreement::None,
+                pinned: false,
                 guesses: Vec::new(),
             })
             .collect()
@@ -227,7 +251,7 @@ impl Explainer<'_> {
             return Vec::new();
         }
         let agreement = names::agreement(&spot.words(), &["page"]);
-        vec![Candidate { expr, score: evidence.max(6.0), source: Source::Task, echo: false, agreement, guesses: Vec::new() }]
+        vec![Candidate { expr, score: evidence.max(6.0), source: Source::Task, echo: false, agreement, pinned: false, guesses: Vec::new() }]
     }
 
     /// A boolean has no information of its own: only an input or a field of the very same name gives one.
@@ -242,6 +266,7 @@ impl Explainer<'_> {
                 source: Source::Input,
                 echo: false,
                 agreement: Agreement::Strong,
+                pinned: false,
                 guesses: Vec::new(),
             }];
         }
@@ -253,7 +278,15 @@ impl Explainer<'_> {
             let expr = Expr::step(crate::tree::step_name(node)).key(key);
             if self.gives(&expr, uses) {
                 let source = Source::Call(node.0);
-                found.push(Candidate { expr, score: 1.0, source, echo: false, agreement: Agreement::Strong, guesses: Vec::new() });
+                found.push(Candidate {
+                    expr,
+                    score: 1.0,
+                    source,
+                    echo: false,
+                    agreement: Agreement::Strong,
+                    pinned: false,
+                    guesses: Vec::new(),
+                });
             }
         }
         found
@@ -266,6 +299,21 @@ impl Explainer<'_> {
         let mut before: Vec<_> = before.copied().collect();
         before.reverse();
         before
+    }
+
+    /// Whether a result is about something else than the call that would use it: both have an argument of one name, and they differ.
+    fn other_scope(&self, run: usize, place: &Place, used: &Use, evidence: f64) -> Option<String> {
+        const CERTAIN: f64 = 20.0;
+        let script = self.scripts.get(run)?;
+        let Source::Call(call) = place.source else { return None };
+        let (made, user) = (script.calls.get(call)?, script.calls.get(used.call)?);
+        let differs = |(key, value): &(&smol_str::SmolStr, &Value)| {
+            user.arguments
+                .get(key)
+                .is_some_and(|theirs| theirs != *value && **value != used.value && matches!(value, Value::String(_) | Value::Number(_)))
+        };
+        let (key, _) = made.arguments.iter().find(differs).filter(|_| evidence < CERTAIN)?;
+        Some(format!("{OTHER_SCOPE} `{key}`"))
     }
 
     /// The keys on the way to a value; a field at the top of a result belongs to what the tool is called after.
@@ -295,6 +343,14 @@ impl Explainer<'_> {
         let Some(act) = self.scripts.get(run).and_then(|s| s.calls.get(call)) else { return false };
         let text = scalar_text(value);
         act.arguments.iter().any(|(_, argument)| holds(argument, value, text))
+    }
+
+    /// Whether a hint says of a place that the newest one counts.
+    fn is_pinned(&self, run: usize, place: &Place) -> bool {
+        let Source::Call(call) = place.source else { return false };
+        let Some(script) = self.scripts.get(run) else { return false };
+        let Some((act, hints)) = script.calls.get(call).and_then(|act| Some((act, script.hints(&act.server)?))) else { return false };
+        hints.fresh.contains(&act.tool) || keys(&place.path).iter().any(|key| hints.session.contains(*key))
     }
 
     fn is_preferred(&self, run: usize, place: &Place) -> bool {
@@ -391,16 +447,22 @@ const MOST_WAYS: usize = 4;
 
 impl Explainer<'_> {
     /// The ways to close the positions of a place, cheapest first.
-    pub(super) fn closings(&self, relative: &Relative, used: &Use) -> Vec<Closed> {
+    pub(super) fn closings(&self, relative: &Relative, used: &Use, place: Option<&Place>) -> Vec<Closed> {
         let Some(value) = self.value_in(&relative.base, used.frame) else { return Vec::new() };
         let mut ways = vec![(Closed { expr: relative.base.clone(), cost: 0.0, guesses: Vec::new() }, value)];
-        for step in &relative.path {
+        for (number, step) in relative.path.iter().enumerate() {
+            // The list in the recording, where the way has come to the value that holds it.
+            let list = place.and_then(|p| {
+                let left = relative.path.len() - number;
+                let at = p.path.len().checked_sub(left)?;
+                (p.path.get(at..) == relative.path.get(number..)).then(|| (p.source, p.path.iter().take(at).cloned().collect()))
+            });
             let mut next = Vec::new();
             for (way, value) in ways {
                 let inside = match step {
                     PathStep::Key(key) => {
                         let Some(inner) = value.get(key) else { continue };
-                        for entry in self.entries(&way.expr, &value, key, used) {
+                        for entry in self.entries(&way.expr, &value, key, used, list.as_ref()) {
                             let guesses = way.guesses.iter().cloned().chain(entry.guesses).collect();
                             next.push((Closed { expr: entry.expr, cost: way.cost + entry.cost, guesses }, inner.clone()));
                         }
@@ -414,7 +476,7 @@ impl Explainer<'_> {
                     }
                     PathStep::Index(at) => {
                         let Some(item) = value.at(*at) else { continue };
-                        for pick in self.picks(&way.expr, &value, *at, used) {
+                        for pick in self.picks(&way.expr, &value, *at, used, list.as_ref()) {
                             let guesses = way.guesses.iter().cloned().chain(pick.guesses).collect();
                             next.push((Closed { expr: pick.expr, cost: way.cost + pick.cost, guesses }, item.clone()));
                         }

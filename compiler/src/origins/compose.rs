@@ -491,7 +491,7 @@ pub(super) fn common_anchors(text: &str, spans: &[(usize, usize)]) -> Option<(St
     [short, after].into_iter().find(|after| all(after) == wanted).map(|after| (before.to_owned(), after.to_owned()))
 }
 
-/// Texts that end where the part starts, from one word to the start of the line and beyond; those that hold ids come last.
+/// Texts that end where the part starts, from one word to the start of the line and beyond; none that holds what may be another id next time.
 fn befores(text: &str, start: usize) -> Vec<&str> {
     let head = text.get(..start).unwrap_or_default();
     let line = head.rfind('\n').map_or(0, |at| at + 1);
@@ -503,10 +503,10 @@ fn befores(text: &str, start: usize) -> Vec<&str> {
     starts.push(0);
     let mut found: Vec<&str> = starts.into_iter().filter_map(|at| head.get(at..)).collect();
     found.dedup();
-    let (good, bad): (Vec<&str>, Vec<&str>) =
-        found.into_iter().partition(|t| !t.is_empty() && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default())));
+    let stays = |t: &&str| !t.is_empty() && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default()));
+    let good = found.into_iter().filter(stays);
     let punctuation = head.char_indices().rev().take_while(|(_, c)| !c.is_alphanumeric()).last().and_then(|(at, _)| head.get(at..));
-    good.into_iter().chain(punctuation).chain(bad).collect()
+    good.chain(punctuation).collect()
 }
 
 /// Texts that start where the part ends: the separators, with one word, with two; or nothing where it ends the text.

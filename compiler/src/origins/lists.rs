@@ -3,13 +3,15 @@
 //! Before: `to: ["u1", "u2"]` and an earlier result `people: [{user: {id: "u1"}}, {user: {id: "u2"}}]`. After:
 //! `map(steps.on_call.people, person, person.user.id)`. It does not fire where the items do not stand in the order of the list.
 
+use super::candidates::literal;
 use super::scope::Relative;
 use super::separate::{self, Feature, features};
 use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::index::{Path, PathStep, Source, scalar_text};
+use crate::index::{Path, PathStep, Place, Source, scalar_text};
 use crate::region::LoopKind;
 use crate::reroll::patterns::{PatternStep, is_visible};
+use crate::text::bits;
 use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name, step_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
@@ -39,6 +41,8 @@ pub(super) struct Choice {
     pub items: Vec<Vec<Item>>,
     /// For each frame: all elements, and whether each was chosen.
     pub elements: Vec<Vec<(Value, bool)>>,
+    /// Whether the items were taken from the end to the start.
+    pub reversed: bool,
 }
 
 impl Choice {
@@ -51,7 +55,33 @@ impl Explainer<'_> {
     /// The expression for a list that is made of another one's items.
     pub(super) fn list(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
         let rows: Vec<Vec<Value>> = uses.iter().map(|u| u.value.as_array().map(<[Value]>::to_vec)).collect::<Option<_>>()?;
-        self.mapped(spot, uses, &rows)
+        self.mapped(spot, uses, &rows).or_else(|| self.list_in_prose(uses, &rows))
+    }
+
+    /// A list of all that stands between the same fixed texts in one text.
+    fn list_in_prose(&self, uses: &[Use], rows: &[Vec<Value>]) -> Option<Expr> {
+        let (first, row) = uses.iter().zip(rows).find(|(_, row)| row.len() > 1)?;
+        let run = self.tree.run(first.frame);
+        let (script, index) = self.scripts.get(run).zip(self.indexes.get(run))?;
+        let places = |value: &Value| -> Vec<Place> {
+            let all = scalar_text(value).map(|t| index.places(t)).unwrap_or_default();
+            all.iter().filter(|p| p.span.is_some() && is_visible(script, first.call, p)).cloned().collect()
+        };
+        for start in places(row.first()?) {
+            let same = |p: &Place| p.source == start.source && p.path == start.path;
+            let spans: Option<Vec<(usize, usize)>> = row.iter().map(|v| places(v).into_iter().find(same)?.span).collect();
+            let Some(spans) = spans else { continue };
+            for relative in self.relative(start.source, &start.path, first.frame) {
+                let Some(text) = self.closings(&relative, first, None).into_iter().next() else { continue };
+                let Some(Value::String(whole)) = self.value_in(&text.expr, first.frame) else { continue };
+                let Some((before, after)) = super::compose::common_anchors(&whole, &spans) else { continue };
+                let list = Expr::Call(Function::AllBetween, vec![text.expr, literal(&before), literal(&after)]);
+                if self.gives(&list, uses) {
+                    return Some(list);
+                }
+            }
+        }
+        None
     }
 
     /// The expression for rows of values, each made of one item of a list.
@@ -115,7 +145,7 @@ impl Explainer<'_> {
         let rivals: Vec<String> = tests.iter().skip(1).filter(|t| t.cost - best.cost < 2.0).take(4).map(|t| t.expr.to_string()).collect();
         let place = self.place_of(spot);
         let count = chosen.iter().filter(|c| **c).count();
-        self.diagnostics.push(chosen_by_test(place, &best.expr, count, chosen.len(), rivals));
+        self.diagnostics.push((spot.node, chosen_by_test(place, &best.expr, count, chosen.len(), rivals)));
         Some(best.expr)
     }
 
@@ -146,6 +176,32 @@ impl Explainer<'_> {
             lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| f.expr));
         }
         lists.into_iter().map(|list| list.apply(Function::Len)).find(|expr| self.gives(expr, uses))
+    }
+
+    /// A number that is the sum of a field of a list's items.
+    pub(super) fn summed(&self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        const MOST_NODES: usize = 20;
+        let first = uses.first()?;
+        if bits(first.value.as_number()?.as_str()) < 6.0 {
+            return None;
+        }
+        for node in self.nodes_before(spot).into_iter().take(MOST_NODES) {
+            let value = self.tree.value(self.scripts, node, first.frame);
+            for list in features(&Expr::step(step_name(node)), &[value]) {
+                let Some(Some(Value::Array(items))) = list.values.first() else { continue };
+                let Some(item) = items.first().filter(|_| items.len() > 1) else { continue };
+                for (path, field) in super::pick::fields(item) {
+                    if matches!(field, Value::Number(_)) {
+                        let each = super::pick::Keys::keys(Expr::name("x"), &path);
+                        let sum = list.expr.clone().over(OverFunction::Map, "x", each).apply(Function::Sum);
+                        if self.gives(&sum, uses) {
+                            return Some(sum);
+                        }
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The lists that the rounds of a loop gave, each as one list of all their items.
@@ -224,7 +280,7 @@ impl Explainer<'_> {
         }
         let frames: Vec<FrameId> = uses.iter().map(|u| u.frame).collect();
         let elements = self.chosen(&domain, &frames, &positions)?;
-        Some(Choice { domain, items, elements })
+        Some(Choice { domain, items, elements, reversed: false })
     }
 
     /// For each frame the elements of a domain, and whether each stands at one of the positions, which must be in order.
@@ -234,7 +290,11 @@ impl Explainer<'_> {
             if !positions.windows(2).all(|w| matches!(w, [a, b] if a < b)) {
                 return None;
             }
-            let elements = self.elements(domain, *frame)?;
+            let elements = match self.elements(domain, *frame) {
+                Some(elements) => elements,
+                None if positions.is_empty() => Vec::new(),
+                None => return None,
+            };
             let marked: Vec<(Value, bool)> = elements.into_iter().map(|(at, value)| (value, positions.contains(&at))).collect();
             if marked.iter().filter(|(_, chosen)| *chosen).count() != positions.len() {
                 return None;
@@ -335,7 +395,7 @@ impl Explainer<'_> {
             })
             .collect::<Option<_>>()?;
         let relative = Relative { base: domain.base.clone(), path: fixed };
-        let list = self.closings(&relative, used).into_iter().next()?.expr;
+        let list = self.closings(&relative, used, None).into_iter().next()?.expr;
         inner_lists(list, domain.pattern.get(first + 1..)?, 0)
     }
 }
@@ -383,7 +443,7 @@ fn item_leaves(value: &Value) -> Vec<(String, &Value)> {
 }
 
 /// A template as one expression.
-pub(super) fn to_expr(template: &Template) -> Expr {
+pub fn to_expr(template: &Template) -> Expr {
     match template {
         Template::Literal(value) => Expr::Literal(value.clone()),
         Template::Expr(expr) => expr.clone(),

@@ -58,7 +58,11 @@ impl Explainer<'_> {
             Some(with) => {
                 self.points.insert(node, Point::Call(with));
             }
-            None => self.ban(calls.keys().next().copied()),
+            None => {
+                let place = self.place_of(&spot);
+                self.unexplained_calls.push((node, place));
+                self.ban(calls.keys().next().copied());
+            }
         }
     }
 
@@ -70,12 +74,12 @@ impl Explainer<'_> {
         }
     }
 
-    /// A loop that cannot be told: it is taken for straight code next time.
+    /// The loop around a frame cannot be told: it is taken for straight code next time, in every run.
     fn ban(&mut self, frame: Option<FrameId>) {
-        let Some(frame) = frame else { return };
-        if let Some(call) = self.tree.first_call(frame) {
-            self.banned.insert((self.tree.run(frame), call));
-        }
+        let of = frame.and_then(|f| self.tree.frame(f)).and_then(|f| f.of).and_then(|node| self.tree.node(node));
+        let Some(NodeKind::Loop { rounds, .. }) = of.map(|n| &n.kind) else { return };
+        let firsts = rounds.values().filter_map(|r| r.first()).filter_map(|f| Some((self.tree.run(*f), self.tree.first_call(*f)?)));
+        self.banned.extend(firsts.collect::<Vec<_>>());
     }
 
     fn each(&mut self, body: BodyId, node: NodeId, inner: BodyId, rounds: &BTreeMap<FrameId, Vec<FrameId>>) {
@@ -88,6 +92,7 @@ impl Explainer<'_> {
         let whole = choice.elements.iter().flatten().all(|(_, chosen)| *chosen);
         let list =
             uses.iter().find(|u| rounds.get(&u.frame).is_some_and(|r| !r.is_empty())).and_then(|u| self.list_expr(&choice.domain, u));
+        let list = list.map(|l| if choice.reversed { l.apply(Function::Reverse) } else { l });
         let Some(list) = list else {
             return self.ban(rounds.values().flatten().next().copied());
         };
@@ -133,9 +138,15 @@ impl Explainer<'_> {
             let Some(domain) = rows.iter().flatten().next().map(|h| h.domain.clone()) else { continue };
             let mut positions: Vec<Vec<Vec<usize>>> = rows.iter().map(|row| row.iter().map(|h| h.position.clone()).collect()).collect();
             positions.resize(frames.len(), Vec::new());
+            let items: Vec<Vec<Item>> = rows.into_iter().map(|row| row.into_iter().map(|h| h.item).collect()).collect();
             if let Some(elements) = self.chosen(&domain, &frames, &positions) {
-                let items = rows.into_iter().map(|row| row.into_iter().map(|h| h.item).collect()).collect();
-                choices.push(Choice { domain, items, elements });
+                choices.push(Choice { domain, items, elements, reversed: false });
+                continue;
+            }
+            positions.iter_mut().for_each(|row| row.reverse());
+            let whole = |e: &Vec<Vec<(Value, bool)>>| e.iter().flatten().all(|(_, chosen)| *chosen);
+            if let Some(elements) = self.chosen(&domain, &frames, &positions).filter(whole) {
+                choices.push(Choice { domain, items, elements, reversed: true });
             }
         }
         choices.extend(self.choice_in_prose(rounds));
@@ -160,7 +171,7 @@ impl Explainer<'_> {
             if let (Some(spans), Some(Item::Value { source, path, .. })) = (spans, here.first()) {
                 let relative = self.relative(*source, path, *frame).into_iter().next()?;
                 let used = Use { frame: *frame, call: usize::MAX, value: Value::Null };
-                let text = self.value_in(&self.closings(&relative, &used).into_iter().next()?.expr, *frame)?;
+                let text = self.value_in(&self.closings(&relative, &used, None).into_iter().next()?.expr, *frame)?;
                 let (before, after) = super::compose::common_anchors(text.as_str()?, &spans)?;
                 match &found {
                     Some(known) if *known != (relative.clone(), before.clone(), after.clone()) => return None,
@@ -171,7 +182,7 @@ impl Explainer<'_> {
         }
         let (relative, before, after) = found?;
         let frame = *rounds.iter().find(|(_, r)| !r.is_empty())?.0;
-        let text = self.closings(&relative, &Use { frame, call: usize::MAX, value: Value::Null }).into_iter().next()?.expr;
+        let text = self.closings(&relative, &Use { frame, call: usize::MAX, value: Value::Null }, None).into_iter().next()?.expr;
         let list = Expr::Call(Function::AllBetween, vec![text, literal(&before), literal(&after)]);
         let domain = super::lists::Domain { base: list.clone(), pattern: vec![PatternStep::Any] };
         let mut elements = Vec::new();
@@ -183,7 +194,7 @@ impl Explainer<'_> {
             }
             elements.push(all.as_array()?.iter().map(|v| (v.clone(), true)).collect());
         }
-        Some(Choice { domain, items, elements })
+        Some(Choice { domain, items, elements, reversed: false })
     }
 
     fn hits_of_round(&self, frame: FrameId, round: FrameId) -> Vec<super::lists::Hit> {
@@ -210,6 +221,7 @@ impl Explainer<'_> {
         let last: Vec<bool> = rounds.values().flat_map(|r| (1..=r.len()).map(move |n| n == r.len())).collect();
         let hint = self.poll_hint(inner);
         let told = hint.as_ref().and_then(|(first, h)| Some(under(h.until.clone()?, &Expr::step(step_name(*first)))));
+        let told = told.or_else(|| self.as_pages_hint_says(inner));
         let until = match told {
             Some(until) => until,
             None => {
@@ -222,8 +234,10 @@ impl Explainer<'_> {
                 let mut tests = separate::separate(&known, &self.given_features(&rows), &last);
                 tests.iter_mut().filter(|t| cursors.iter().any(|c| mentions(&t.expr, c))).for_each(|t| t.cost -= 10.0);
                 tests.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+                let total = |t: &Test| rows.iter().zip(&last).all(|(row, last)| self.value_in(&t.expr, *row) == Some(Value::Bool(*last)));
+                tests.retain(total);
                 let Some(best) = tests.first().cloned() else { return self.ban(rows.first().copied()) };
-                self.diagnostics.push(ends_by_test(self.place_of_loop(inner), &best, rows.len(), &tests));
+                self.diagnostics.push((Some(node), ends_by_test(self.place_of_loop(inner), &best, rows.len(), &tests)));
                 best.expr
             }
         };
@@ -256,6 +270,23 @@ impl Explainer<'_> {
             }
         }
         found
+    }
+
+    /// The end of a loop over pages as a hint tells it: where there is no next cursor. The call takes the cursor from the round before.
+    fn as_pages_hint_says(&mut self, inner: BodyId) -> Option<Expr> {
+        let first = *self.tree.body(inner)?.nodes.first()?;
+        let NodeKind::Call { server, tool, calls } = &self.tree.node(first)?.kind else { return None };
+        let script = self.scripts.get(self.tree.run(*calls.keys().next()?))?;
+        let hint = script.hints(server)?.pages.get(tool)?.clone();
+        let cursor = hint.cursor?;
+        let null = Expr::Literal(Value::Null);
+        let next = |group: &str| Expr::name(group).key(step_name(first)).key(cursor.clone());
+        if let Some(Point::Call(with)) = self.points.get_mut(&first)
+            && !with.iter().any(|(key, _)| *key == hint.argument)
+        {
+            with.push((hint.argument, Template::Expr(next("previous").binary(BinaryOp::Coalesce, Expr::Omit))));
+        }
+        Some(next("steps").binary(BinaryOp::Coalesce, null.clone()).binary(BinaryOp::Equal, null))
     }
 
     fn poll_hint(&self, inner: BodyId) -> Option<(NodeId, crate::hints::Poll)> {
@@ -336,7 +367,7 @@ impl Explainer<'_> {
                 }
             }
             let place = self.place_of(&Spot { node: Some(first), body, tool: None, path: Vec::new() });
-            self.diagnostics.push(parts_ways(place, tests.iter().map(ToString::to_string).collect()));
+            self.diagnostics.push((Some(first), parts_ways(place, tests.iter().map(ToString::to_string).collect())));
             return;
         }
         for (set, nodes) in groups {
@@ -347,7 +378,7 @@ impl Explainer<'_> {
                         self.presence.insert(*node, Presence::When(best.expr.clone()));
                     }
                     let place = self.place_of(&Spot { node: nodes.first().copied(), body, tool: None, path: Vec::new() });
-                    self.diagnostics.push(reached_by_test(place, best, &tests));
+                    self.diagnostics.push((nodes.first().copied(), reached_by_test(place, best, &tests)));
                 }
                 None => self.unexplained(body, frames, &set, &nodes),
             }
@@ -359,6 +390,11 @@ impl Explainer<'_> {
         let in_loop = frames.iter().any(|f| self.tree.frame(*f).is_some_and(|f| f.of.is_some()));
         let reads = nodes.iter().all(|n| self.only_reads(*n));
         if reads {
+            // They may be dead; where they are not, the workflow cannot be written.
+            for node in nodes.iter().filter(|_| !in_loop) {
+                let place = self.place_of(&Spot { node: Some(*node), body, tool: None, path: Vec::new() });
+                self.diagnostics.push((Some(*node), runs_part_unseen(place)));
+            }
             return;
         }
         if in_loop {
@@ -376,7 +412,7 @@ impl Explainer<'_> {
             if let Some(Template::Expr(expr)) = self.literal(&spot, &uses) {
                 self.presence.insert(*node, Presence::When(expr));
                 let place = self.place_of(&Spot { path: Vec::new(), ..spot });
-                self.diagnostics.push(unexplained_branch(place));
+                self.diagnostics.push((Some(*node), unexplained_branch(place)));
             }
         }
     }
@@ -472,6 +508,11 @@ fn reached_by_test(place: String, best: &Test, tests: &[Test]) -> Diagnostic {
     let severity = if rivals.is_empty() { Severity::Warning } else { Severity::Question };
     Diagnostic::new(severity, "reached-by-test", place, format!("not always reached; the smallest test that separates is `{}`", best.expr))
         .candidates(rivals)
+}
+
+fn runs_part_unseen(place: String) -> Diagnostic {
+    Diagnostic::new(Severity::Error, "runs-part", place, "the runs part here, and nothing that is known before tells them apart")
+        .help("give the runs an input that says which way to go, or compile them as separate workflows")
 }
 
 fn unexplained_branch(place: String) -> Diagnostic {

@@ -2,15 +2,19 @@
 
 use super::candidates::{Closed, literal};
 use super::{Explainer, Use};
-use crate::index::{PathStep, scalar_text};
+use crate::index::{PathStep, Source, scalar_text};
 use crate::names;
 use crate::reroll::patterns::is_visible;
 use crate::text::{bits, is_date, is_opaque, is_specific};
-use crate::tree::{FrameId, item_named};
+use crate::tree::{FrameId, is_reserved, item_named};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
 use smol_str::SmolStr;
 
+/// The guess that a list of one item may hold more another time.
+pub(super) const ONLY_ITEM: &str = "the only item is taken for the first";
+/// Where a list stands in a recording.
+pub(super) type ListPlace = (Source, Vec<PathStep>);
 /// Lists longer than this are not searched for a key.
 const MOST_ITEMS: usize = 2_000;
 /// An item that was picked before is picked in the same way again.
@@ -20,7 +24,7 @@ const MOST_DEPTH: usize = 3;
 
 impl Explainer<'_> {
     /// The ways to pick the item at `at` out of the list that `expr` gives, cheapest first.
-    pub(super) fn picks(&self, expr: &Expr, list: &Value, at: usize, used: &Use) -> Vec<Closed> {
+    pub(super) fn picks(&self, expr: &Expr, list: &Value, at: usize, used: &Use, place: Option<&ListPlace>) -> Vec<Closed> {
         let items = list.as_array().unwrap_or_default();
         let (Some(item), count) = (items.get(at), items.len()) else { return Vec::new() };
         let one = |expr: Expr, cost: f64, guess: &str| Closed {
@@ -31,7 +35,7 @@ impl Explainer<'_> {
         let first = expr.clone().apply(Function::First);
         let mut found = Vec::new();
         if count == 1 {
-            found.push(one(first.clone(), 1.5, "the only item is taken for the first"));
+            found.push(one(first.clone(), 1.5, ONLY_ITEM));
         }
         if count <= MOST_ITEMS {
             for (path, value) in fields(item) {
@@ -41,7 +45,7 @@ impl Explainer<'_> {
                     continue;
                 }
                 if count > 1 && !path.is_empty() {
-                    found.extend(self.picked_by_known(expr, &path, value, text, used));
+                    found.extend(self.picked_by_known(expr, &path, value, text, used, place));
                     found.extend(self.picked_by_constant(expr, &path, value, text));
                 }
                 found.extend(self.picked_by_extreme(expr, items, at, &path, used.frame));
@@ -66,7 +70,7 @@ impl Explainer<'_> {
     }
 
     /// The ways to the entry of an object: by its key, unless the key is itself a value of the recording.
-    pub(super) fn entries(&self, expr: &Expr, object: &Value, key: &SmolStr, used: &Use) -> Vec<Closed> {
+    pub(super) fn entries(&self, expr: &Expr, object: &Value, key: &SmolStr, used: &Use, place: Option<&ListPlace>) -> Vec<Closed> {
         let plain = expr.clone().key(key.clone());
         if !is_specific(key) {
             return vec![Closed { expr: plain, cost: 0.0, guesses: Vec::new() }];
@@ -77,7 +81,7 @@ impl Explainer<'_> {
             false => vec![Closed { expr: plain, cost: 4.0, guesses: Vec::new() }],
         };
         let value = Value::String(key.clone());
-        if let Some((known, _)) = self.known_as(&value, key, std::slice::from_ref(key), expr, used) {
+        if let Some((known, _)) = self.known_as(&value, key, std::slice::from_ref(key), expr, used, place) {
             let test = equal(Expr::name("entry").key("key"), known);
             let only = expr.clone().apply(Function::Entries).over(OverFunction::Filter, "entry", test).apply(Function::Only);
             found.insert(0, Closed { expr: only.key("value"), cost: 3.0, guesses: Vec::new() });
@@ -87,15 +91,31 @@ impl Explainer<'_> {
         found
     }
 
-    fn picked_by_known(&self, list: &Expr, path: &[SmolStr], value: &Value, text: &str, used: &Use) -> Option<Closed> {
-        let (known, agreement) = self.known_as(value, text, path, list, used)?;
+    fn picked_by_known(
+        &self,
+        list: &Expr,
+        path: &[SmolStr],
+        value: &Value,
+        text: &str,
+        used: &Use,
+        place: Option<&ListPlace>,
+    ) -> Option<Closed> {
+        let (known, agreement) = self.known_as(value, text, path, list, used, place)?;
         let cost = 2.0 + if agreement == names::Agreement::None { 1.0 } else { 0.0 };
         let pick = Expr::Pick { list: Box::new(list.clone()), path: path.to_vec(), equals: Box::new(known) };
         Some(Closed { expr: pick, cost, guesses: Vec::new() })
     }
 
     /// Something known that equals a field of the item: an input, or a value outside of the list.
-    fn known_as(&self, value: &Value, text: &str, path: &[SmolStr], list: &Expr, used: &Use) -> Option<(Expr, names::Agreement)> {
+    fn known_as(
+        &self,
+        value: &Value,
+        text: &str,
+        path: &[SmolStr],
+        list: &Expr,
+        used: &Use,
+        place: Option<&ListPlace>,
+    ) -> Option<(Expr, names::Agreement)> {
         let frame = used.frame;
         let run = self.tree.run(frame);
         let script = self.scripts.get(run)?;
@@ -121,14 +141,15 @@ impl Explainer<'_> {
         }
         if found.is_empty() {
             let index = self.indexes.get(run)?;
-            for place in index.places(text).iter().filter(|p| p.span.is_none() && is_visible(script, used.call, p)) {
+            let elsewhere = |p: &&crate::index::Place| place.is_none_or(|(source, path)| p.source != *source || !p.path.starts_with(path));
+            for place in index.places(text).iter().filter(|p| p.span.is_none() && is_visible(script, used.call, p)).filter(elsewhere) {
                 for relative in self.relative(place.source, &place.path, frame) {
                     let open = relative.path.iter().any(|s| match s {
                         PathStep::Index(_) => true,
                         PathStep::Key(key) => is_opaque(key),
                         PathStep::Json | PathStep::Python => false,
                     });
-                    let Some(closed) = (!open).then(|| self.closings(&relative, used)).and_then(|c| c.into_iter().next()) else {
+                    let Some(closed) = (!open).then(|| self.closings(&relative, used, None)).and_then(|c| c.into_iter().next()) else {
                         continue;
                     };
                     let agreement = names::agreement(
@@ -227,7 +248,14 @@ pub(super) fn fields(item: &Value) -> Vec<(Vec<SmolStr>, &Value)> {
     while let Some((path, value)) = queue.pop() {
         match value {
             Value::Object(object) if path.len() < MOST_DEPTH => {
-                queue.extend(object.iter().rev().map(|(k, v)| ([path.as_slice(), std::slice::from_ref(k)].concat(), v)));
+                queue.extend(
+                    object
+                        .sorted()
+                        .into_iter()
+                        .rev()
+                        .filter(|(k, _)| !is_reserved(k))
+                        .map(|(k, v)| ([path.as_slice(), std::slice::from_ref(k)].concat(), v)),
+                );
             }
             Value::Object(_) | Value::Array(_) => {}
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push((path, value)),

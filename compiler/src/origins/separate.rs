@@ -64,7 +64,7 @@ pub fn features(base: &Expr, values: &[Option<Value>]) -> Vec<Feature> {
 fn paths_of(value: &Value) -> Vec<Vec<SmolStr>> {
     let mut found: Vec<Vec<SmolStr>> = fields(value).into_iter().map(|(path, _)| path).collect();
     if let Some(object) = value.as_object() {
-        for (key, inner) in object.iter() {
+        for (key, inner) in object.sorted() {
             if matches!(inner, Value::Array(_) | Value::Object(_)) {
                 found.push(vec![key.clone()]);
             }

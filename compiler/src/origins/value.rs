@@ -1,6 +1,7 @@
 //! One value, in all frames that use it: as a reference, as parts, or as itself.
 
-use super::candidates::Candidate;
+use super::candidates::{Candidate, OTHER_SCOPE};
+use super::pick::ONLY_ITEM;
 use super::{Explainer, Finding, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::scalar_text;
@@ -57,6 +58,10 @@ impl<'a> Explainer<'a> {
         }
         if let Some(expr) = self.counted(spot, uses) {
             self.find(spot, Origin::Reference(expr.clone()), "the number of items".to_owned(), Vec::new());
+            return Some(Template::Expr(expr));
+        }
+        if let Some(expr) = self.summed(spot, uses) {
+            self.find(spot, Origin::Reference(expr.clone()), "the sum of a field of the items".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
         }
         self.literal(spot, uses)
@@ -156,7 +161,8 @@ impl<'a> Explainer<'a> {
         if let Some(used) = uses.first() {
             self.know(spot, &used.value, best.expr.clone());
         }
-        let close: Vec<&Candidate> = rest.iter().filter(|c| best.score - c.score < CLOSE && !c.echo).take(4).collect();
+        let close: Vec<&Candidate> =
+            rest.iter().filter(|c| best.score - c.score < CLOSE && !c.echo && !matches!(c.expr, Expr::Literal(_))).take(4).collect();
         let losers = close.iter().map(|c| (c.expr.clone(), format!("{:.0} bits behind", (best.score - c.score).max(0.0)))).collect();
         let evidence = self.evidence_text(best, uses);
         self.find(spot, Origin::Reference(best.expr.clone()), evidence, losers);
@@ -164,16 +170,17 @@ impl<'a> Explainer<'a> {
         let whole_result = spot.node.is_none() && is_whole_result(&best.expr);
         if !rivals.is_empty()
             && !whole_result
+            && !best.pinned
             && best.source != crate::index::Source::Input
             && best.agreement <= rivals.iter().map(|c| c.agreement).max().unwrap_or(best.agreement)
         {
             let place = self.place_of(spot);
             let others = rivals.iter().map(|c| c.expr.to_string()).collect::<Vec<_>>();
-            self.diagnostics.push(several_origins(place, &best.expr, others));
+            self.diagnostics.push((spot.node, several_origins(place, &best.expr, others)));
         }
         for guess in &best.guesses {
             let place = self.place_of(spot);
-            self.diagnostics.push(picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string())));
+            self.diagnostics.push((spot.node, picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string()))));
         }
     }
 
@@ -263,7 +270,12 @@ fn several_origins(place: String, taken: &Expr, others: Vec<String>) -> Diagnost
 }
 
 fn picked_by_order(place: String, taken: &Expr, guess: &str, others: impl Iterator<Item = String>) -> Diagnostic {
-    let severity = if guess.starts_with("the only") { Severity::Note } else { Severity::Question };
+    if guess.starts_with(OTHER_SCOPE) {
+        return Diagnostic::new(Severity::Question, "other-scope", place, format!("`{taken}` was taken, but {guess}"))
+            .candidates(others)
+            .help("the hint `constants` says that the value never changes");
+    }
+    let severity = if guess == ONLY_ITEM { Severity::Note } else { Severity::Question };
     Diagnostic::new(severity, "picked-from-list", place, format!("`{taken}`: {guess}"))
         .candidates(others)
         .help("a second recording in which the list looks different decides by itself")

@@ -19,6 +19,8 @@ pub struct Driver {
     pub positions: Vec<usize>,
     /// The items, where it walks over a list.
     pub items: Vec<Item>,
+    /// Where the lists stand in the items of a list: how long the way to an outer item is.
+    pub outer: Option<usize>,
 }
 
 impl Driver {
@@ -44,6 +46,9 @@ pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes
         }
     }
     let mut found = Vec::new();
+    for group in groups.values() {
+        hinted(script, group, &mut found);
+    }
     for group in groups.into_values().filter(|g| g.len() > 1) {
         polls(script, &group, &mut found);
         pages(script, &group, &mut found);
@@ -55,6 +60,19 @@ pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes
         }
     }
     found
+}
+
+/// Calls that a hint says are a poll or pages, where one was enough: each is a loop of one round.
+fn hinted(script: &Script, group: &[(usize, usize)], found: &mut Vec<Driver>) {
+    for (position, call) in group {
+        let Some((act, hints)) = script.calls.get(*call).and_then(|act| Some((act, script.hints(&act.server)?))) else { continue };
+        let lone = |kind| Driver { kind, positions: vec![*position], items: Vec::new(), outer: None };
+        if hints.poll.get(&act.tool).is_some_and(|p| p.until.is_some()) {
+            found.push(lone(LoopKind::Poll));
+        } else if hints.pages.get(&act.tool).is_some_and(|p| p.cursor.is_some()) {
+            found.push(lone(LoopKind::Pages));
+        }
+    }
 }
 
 /// Splits `group` into the longest runs in which each call goes on from the one before.
@@ -69,7 +87,7 @@ fn acts(script: &Script, a: usize, b: usize) -> Option<(&Act, &Act)> {
 /// The same question, asked until its answer changes: of a tool that only reads, at least three times, or twice where the answer tells
 /// of a state, or where a hint says so.
 fn polls(script: &Script, group: &[(usize, usize)], found: &mut Vec<Driver>) {
-    let same = |a, b| acts(script, a, b).is_some_and(|(a, b)| a.arguments == b.arguments);
+    let same = |a, b| acts(script, a, b).is_some_and(|(a, b)| a.arguments == b.arguments && b.could_see(a));
     for run in runs(group, same) {
         let (Some(first), Some(last), Some(before)) =
             (nth(script, run, 0), nth(script, run, run.len() - 1), nth(script, run, run.len() - 2))
@@ -81,7 +99,7 @@ fn polls(script: &Script, group: &[(usize, usize)], found: &mut Vec<Driver>) {
         let changes = before.value != last.value;
         let convincing = run.len() > 2 || tells_a_state(&before.value, &last.value);
         if adjacent && changes && (hinted || (first.effect == ToolEffect::Read && convincing)) {
-            found.push(Driver { kind: LoopKind::Poll, positions: run.iter().map(|(p, _)| *p).collect(), items: Vec::new() });
+            found.push(Driver { kind: LoopKind::Poll, positions: run.iter().map(|(p, _)| *p).collect(), items: Vec::new(), outer: None });
         }
     }
 }
@@ -115,7 +133,7 @@ fn pages(script: &Script, group: &[(usize, usize)], found: &mut Vec<Driver>) {
         if going.is_empty() {
             if at - start > 1 && !turn.is_empty() {
                 let positions = group.get(start..at).unwrap_or_default().iter().map(|(p, _)| *p).collect();
-                found.push(Driver { kind: LoopKind::Pages, positions, items: Vec::new() });
+                found.push(Driver { kind: LoopKind::Pages, positions, items: Vec::new(), outer: None });
             }
             start = at;
         }
@@ -133,6 +151,9 @@ enum Turn {
 }
 
 fn turns(script: &Script, a: &Act, b: &Act) -> Vec<Turn> {
+    if !b.could_see(a) {
+        return Vec::new();
+    }
     let before = leaves(a);
     let after = leaves(b);
     let changed: Vec<_> = after.iter().filter(|leaf| !before.contains(leaf)).collect();
@@ -195,15 +216,18 @@ fn ways_to(value: &Value, wanted: &Value) -> Vec<Vec<PathStep>> {
     found
 }
 
-/// Calls that walk over a list, from its start towards its end.
+/// Calls that walk over a list, from its start towards its end or back.
 fn walks(homes: &Homes, group: &[(usize, usize)], ways: impl Fn(usize) -> BTreeMap<Pattern, Hit>, found: &mut Vec<Driver>) {
     let mut alive: BTreeMap<Pattern, Vec<Hit>> = BTreeMap::new();
     let mut start = 0;
     for (at, (_, call)) in group.iter().enumerate() {
         let mut here = ways(*call);
-        let goes_on = |pattern: &Pattern, hits: &[Hit]| match (here.get(pattern), hits.last()) {
-            (Some(hit), Some(last)) => hit.position > last.position,
-            _ => false,
+        let goes_on = |pattern: &Pattern, hits: &[Hit]| match (here.get(pattern), hits) {
+            (Some(hit), [only]) => hit.position != only.position,
+            (Some(hit), [first, second, .., last]) if first.position > second.position => hit.position < last.position,
+            (Some(hit), [first, second]) if first.position > second.position => hit.position < second.position,
+            (Some(hit), [.., last]) => hit.position > last.position,
+            (Some(_), []) | (None, _) => false,
         };
         let mut going: Vec<Pattern> = alive.iter().filter(|(p, hits)| goes_on(p, hits)).map(|(p, _)| p.clone()).collect();
         if at == start + 1 {
@@ -231,9 +255,9 @@ fn walks(homes: &Homes, group: &[(usize, usize)], ways: impl Fn(usize) -> BTreeM
 
 fn flush(homes: &Homes, run: &[(usize, usize)], alive: &BTreeMap<Pattern, Vec<Hit>>, found: &mut Vec<Driver>) {
     if run.len() > 1
-        && let Some(items) = best_list(homes, alive)
+        && let Some((items, outer)) = best_list(homes, alive)
     {
-        found.push(Driver { kind: LoopKind::Each, positions: run.iter().map(|(p, _)| *p).collect(), items });
+        found.push(Driver { kind: LoopKind::Each, positions: run.iter().map(|(p, _)| *p).collect(), items, outer });
     }
 }
 
@@ -241,7 +265,7 @@ fn flush(homes: &Homes, run: &[(usize, usize)], alive: &BTreeMap<Pattern, Vec<Hi
 type Walked = (Root, Vec<PatternStep>, Vec<Vec<usize>>);
 
 /// The items of the list that most arguments walk over, in one order; of several, the earliest list.
-fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<Vec<Item>> {
+fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<(Vec<Item>, Option<usize>)> {
     let mut lists: BTreeMap<Walked, (usize, f64, Vec<&Hit>)> = BTreeMap::new();
     for (pattern, hits) in alive {
         let (root, list) = pattern.list();
@@ -258,7 +282,12 @@ fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<Vec<I
         (*arguments, !parts, matches!(root, Root::Source(Source::Input)), whole, std::cmp::Reverse(list.len()))
     })?;
     let items = hits.iter().zip(positions).map(|(hit, position)| item(&root, &list, hit, &position));
-    items.collect()
+    let any: Vec<usize> = (0..list.len()).filter(|i| list.get(*i) == Some(&PatternStep::Any)).collect();
+    let outer = match (&root, any.as_slice()) {
+        (Root::Source(_), [first, _, ..]) => Some(first + 1),
+        (Root::Source(_) | Root::Round { .. }, _) => None,
+    };
+    Some((items.collect::<Option<_>>()?, outer))
 }
 
 fn item(root: &Root, list: &[PatternStep], hit: &Hit, position: &[usize]) -> Option<Item> {

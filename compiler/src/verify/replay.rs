@@ -7,6 +7,7 @@
 use super::differ::{Difference, differences};
 use super::recording::{Recording, reads};
 use super::secrets::Learned;
+use crate::lower::server_name;
 use crate::script::Act;
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey, World, run_in};
 use ltc_workflow::{Object, Value, Workflow};
@@ -184,6 +185,14 @@ const NOT_RECORDED: SmolStr = SmolStr::new_static("not-recorded");
 
 impl Recorded<'_, '_> {
     fn call(&mut self, key: &StepKey, server: SmolStr, tool: SmolStr, mut arguments: Object) -> Ended {
+        if let Some((twin, items)) = self.merged(&server, &tool, &arguments) {
+            for item in items {
+                if let failed @ Ended::Failed(_) = self.call(key, server.clone(), twin.clone(), item) {
+                    return failed;
+                }
+            }
+            return Ended::Succeeded(Value::Null);
+        }
         let mut open = false;
         if self.unknown {
             (arguments, open) = self.learned.fill_object(&arguments);
@@ -208,6 +217,15 @@ impl Recorded<'_, '_> {
             }
             _ => Ended::Failed(not_recorded(key)),
         }
+    }
+
+    /// A call of a tool that a hint makes the twin of a recorded one, taking the whole list: the recorded calls that it stands for.
+    fn merged(&self, server: &str, tool: &str, arguments: &Object) -> Option<(SmolStr, Vec<Object>)> {
+        let script = self.recording.script;
+        let hints = script.servers.iter().find(|s| server_name(&s.name) == server).map(|s| &s.hints)?;
+        let (twin, hint) = hints.batch.iter().find(|(twin, hint)| hint.tool == tool && *twin != tool)?;
+        let items = arguments.get(&hint.items)?.as_array()?.iter().map(|item| item.as_object().cloned()).collect::<Option<_>>()?;
+        Some((twin.clone(), items))
     }
 
     /// The next call of the group that was not made: one that stands behind as many writes as were made, if there is one.

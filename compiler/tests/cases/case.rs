@@ -172,22 +172,19 @@ impl Case {
             found.push(format!("the inputs are {inputs:?} and should be {:?}", self.must.inputs));
         }
         if self.must.replay {
-            for (name, trace) in &self.recordings {
-                found.extend(self.run(workflow, name, trace, &self.must.left_out));
+            for ((name, trace), given) in self.recordings.iter().zip(&made.compilation.given) {
+                found.extend(self.run(workflow, name, trace, given, &self.must.left_out));
             }
         }
         for (name, trace) in &self.worlds {
-            found.extend(self.run(workflow, &format!("worlds/{name}"), trace, &BTreeSet::new()));
+            let given = trace.input.clone().unwrap_or_default();
+            found.extend(self.run(workflow, &format!("worlds/{name}"), trace, &given, &BTreeSet::new()));
         }
         found
     }
 
-    fn run(&self, workflow: &Workflow, name: &str, trace: &Trace, left_out: &BTreeSet<String>) -> Vec<String> {
-        let mut input: Object = trace.input.clone().unwrap_or_default();
-        for (key, value) in self.must.given.get(name).iter().flat_map(|given| given.iter()) {
-            input.insert(key.clone(), value.clone());
-        }
-        let input = match workflow.fill_defaults(&input) {
+    fn run(&self, workflow: &Workflow, name: &str, trace: &Trace, given: &Object, left_out: &BTreeSet<String>) -> Vec<String> {
+        let input = match workflow.fill_defaults(given) {
             Ok(input) => input,
             Err(failure) => return vec![format!("{name}: {}", failure.message)],
         };
@@ -211,11 +208,7 @@ impl Case {
     pub fn slips(&self) -> Vec<String> {
         let calls = || self.recordings.iter().flat_map(|(_, trace)| &trace.calls);
         let succeeded = |id: &str| calls().any(|c| c.id == id && matches!(c.outcome, Outcome::Result(_)));
-        let given = self.must.given.keys().filter(|name| {
-            let recorded = self.recordings.iter().any(|(n, _)| n == *name);
-            !recorded && !self.worlds.iter().any(|(n, _)| format!("worlds/{n}") == **name)
-        });
         let ids = self.must.left_out.iter().filter(|id| !succeeded(id)).map(|id| format!("no call {id} succeeded"));
-        ids.chain(given.map(|name| format!("there is no recording {name}"))).collect()
+        ids.collect()
     }
 }

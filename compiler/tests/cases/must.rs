@@ -4,7 +4,7 @@ use ltc_workflow::{Object, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The keys of the file, with what they say.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 12] = [
     "inputs",         // the inputs of the workflow, all of them
     "contains",       // fragments of the printed workflow
     "lacks",          // fragments that it must not have
@@ -14,7 +14,6 @@ const KEYS: [&str; 13] = [
     "left_out",       // ids of successful calls that are no part of the workflow, all of them
     "refused",        // true where nothing is compiled
     "partial",        // true where the run that ended early is compiled up to there
-    "given",          // by recording: inputs that the recording does not name
     "secrets",        // by name: the secrets of the runs
     "replay",         // false where the workflow makes other calls than its recording on purpose
     "pending",        // why the compiler does not do it right yet: the case is only run with --ignored
@@ -32,7 +31,6 @@ pub struct Must {
     pub left_out: BTreeSet<String>,
     pub refused: bool,
     pub partial: bool,
-    pub given: BTreeMap<String, Object>,
     pub secrets: BTreeMap<String, String>,
     pub replay: bool,
     pub pending: bool,
@@ -59,7 +57,6 @@ pub fn read(text: &str) -> Result<Must, String> {
         left_out: texts(object, "left_out")?.into_iter().collect(),
         refused: flag("refused", false)?,
         partial: flag("partial", false)?,
-        given: entries(object, "given", |v| v.as_object().cloned())?,
         secrets: entries(object, "secrets", |v| v.as_str().map(str::to_owned))?,
         replay: flag("replay", true)?,
         pending: object.contains_key("pending"),

@@ -62,6 +62,7 @@ pub(super) fn apply(function: Function, arguments: &[Value], budget: &mut Budget
             scalar_text(call.argument(0)).map(Value::String).ok_or_else(|| call.wrong(0, "a text, a number or a boolean"))
         }
         Function::ToNumber => call.to_number(),
+        Function::ParseJson | Function::ParsePython if !matches!(call.argument(0), Value::String(_)) => Ok(call.argument(0).clone()),
         Function::ParseJson => json::parse(call.text(0)?.as_bytes())
             .map_err(|e| fail("not-json", format!("the text is no JSON: {} at line {} column {}", e.message, e.line, e.column))),
         Function::ParsePython => python::parse(call.text(0)?),
