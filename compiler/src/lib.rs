@@ -7,6 +7,7 @@ pub mod generalize;
 pub mod hints;
 pub mod index;
 pub mod ingest;
+pub mod lint;
 pub mod lower;
 pub mod names;
 pub mod origins;
@@ -22,11 +23,13 @@ pub mod verify;
 
 use diagnostics::{Diagnostic, Severity};
 use explain::Explanation;
+use index::Index;
 use ltc_workflow::{Object, Workflow};
+use origins::Plan;
+use script::Script;
 use std::collections::BTreeSet;
 use trace::Trace;
-use tree::NodeId;
-use verify::{Given, Verdict};
+use verify::Verdict;
 
 /// What a compilation may be told.
 #[derive(Clone, Debug, Default)]
@@ -52,9 +55,6 @@ pub struct Compilation {
     pub verdict: Verdict,
 }
 
-/// How often a loop that turned out to be none sends the pipeline back.
-const MOST_PASSES: usize = 6;
-
 /// Compiles the runs of one task.
 pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
     let mut diagnostics = Vec::new();
@@ -63,34 +63,44 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
         return Compilation::refused(diagnostics);
     }
     let indexes: Vec<_> = scripts.iter().map(index::build).collect();
+    let plan = plan(&scripts, &indexes);
+    let (plan, lowered) = lower::lower(plan, &scripts, options.name.as_deref());
+    let explanation = explain::explanation(&plan, &lowered, &scripts);
+    let verdict = verify::verify_compiled(&lowered.workflow, traces, &plan.made(&scripts, &lowered.alive), &plan.runs(&lowered.given));
+
+    diagnostics.extend(lowered.diagnostics);
+    let living = plan.diagnostics.iter().filter(|told| told.node.is_none_or(|node| lowered.alive.contains(&node)));
+    diagnostics.extend(living.map(|told| lowered.renamed.in_told(told)));
+    // What a lint calls an error was recorded, and went well: only its warnings count here.
+    let servers: Vec<_> = scripts.iter().flat_map(|script| script.servers.iter().cloned()).collect();
+    diagnostics.extend(lint::lint(&lowered.workflow, &servers).into_iter().filter(|d| d.severity == Severity::Warning));
+    diagnostics.extend(verdict.diagnostics.iter().cloned());
+    diagnostics.sort();
+    diagnostics.dedup();
+    Compilation { workflow: Some(lowered.workflow), explanation, diagnostics, given: lowered.given, verdict }
+}
+
+/// How often a loop that turned out to be none sends the passes back.
+const MOST_PASSES: usize = 6;
+
+/// Finds the loops, lays the runs over each other, and explains every value. A loop that cannot be told is taken for straight code, and
+/// the passes begin again.
+fn plan(scripts: &[Script], indexes: &[Index]) -> Plan {
     let mut banned = BTreeSet::new();
     for pass in 0.. {
-        let regions = scripts.iter().zip(&indexes).enumerate().map(|(run, (script, index))| {
+        let last = pass >= MOST_PASSES;
+        let regions = scripts.iter().zip(indexes).enumerate().map(|(run, (script, index))| {
             let banned = banned.iter().filter(|(r, _)| *r == run).map(|(_, call)| *call).collect();
-            if pass < MOST_PASSES { reroll::reroll(script, index, &banned) } else { reroll::straight(script) }
+            if last { reroll::straight(script) } else { reroll::reroll(script, index, &banned) }
         });
-        let tree = generalize::generalize(&scripts, &indexes, regions.collect());
-        let plan = origins::explain(&scripts, &indexes, tree);
-        if pass < MOST_PASSES && !plan.banned.is_subset(&banned) {
-            banned.extend(plan.banned);
-            continue;
+        let tree = generalize::generalize(scripts, indexes, regions.collect());
+        let plan = origins::explain(scripts, indexes, tree);
+        if last || plan.banned.is_subset(&banned) {
+            return plan;
         }
-        let (plan, lowered) = lower::lower(plan, &scripts, traces, options.name.as_deref());
-        diagnostics.extend(lowered.diagnostics.iter().cloned());
-        let explanation = explain::explanation(&plan, &lowered, &scripts);
-        let of_the_living = |(node, _): &(Option<NodeId>, Diagnostic)| node.is_none_or(|n| lowered.alive.contains(&n));
-        let told = plan.diagnostics.iter().filter(|d| of_the_living(d)).map(|(_, d)| d.clone());
-        diagnostics.extend(told.map(|d| d.renamed(|text| lowered.renamed.in_text(text))));
-        let made: Vec<_> = scripts.iter().enumerate().map(|(run, script)| script.only(&plan.tree.calls_at(&lowered.alive, run))).collect();
-        let runs: Vec<_> =
-            lowered.given.iter().enumerate().map(|(run, input)| Given { input: input.clone(), secrets: plan.secrets.of(run) }).collect();
-        let verdict = verify::verify_compiled(&lowered.workflow, traces, &made, &runs);
-        diagnostics.extend(verdict.diagnostics.iter().cloned());
-        diagnostics.sort();
-        diagnostics.dedup();
-        return Compilation { workflow: Some(lowered.workflow), explanation, diagnostics, given: lowered.given, verdict };
+        banned.extend(plan.banned);
     }
-    Compilation::refused(diagnostics)
+    Plan::default()
 }
 
 impl Compilation {

@@ -16,7 +16,6 @@ use crate::origins::{Plan, Point, Presence, to_expr};
 use crate::region::LoopKind;
 use crate::rewrite;
 use crate::script::Script;
-use crate::trace::Trace;
 use crate::tree::{BodyId, NodeId, NodeKind};
 use ltc_workflow::Object;
 use ltc_workflow::document::{Case, Retry, Step, StepKind, ToolEffect, Workflow};
@@ -43,7 +42,7 @@ pub struct Lowered {
 }
 
 /// Makes the document of a plan.
-pub fn lower(mut plan: Plan, scripts: &[Script], traces: &[Trace], name: Option<&str>) -> (Plan, Lowered) {
+pub fn lower(mut plan: Plan, scripts: &[Script], name: Option<&str>) -> (Plan, Lowered) {
     let alive = alive(&plan, scripts);
     let mut names = naming::names(&plan, &alive);
     let kept = gather::narrow(&mut plan, &alive, &mut names);
@@ -61,9 +60,9 @@ pub fn lower(mut plan: Plan, scripts: &[Script], traces: &[Trace], name: Option<
         .collect();
     let workflow = Workflow {
         header: Vec::new(),
-        name: naming::workflow(name, traces),
+        name: naming::workflow(name, scripts),
         version: 1,
-        description: traces.iter().find_map(|t| t.task.clone()).map(|t| description(&t)),
+        description: scripts.iter().find_map(|s| s.task.as_deref()).map(description),
         inputs,
         secrets: plan.secrets.names(),
         servers,

@@ -22,6 +22,7 @@ use crate::index::Index;
 use crate::names;
 use crate::script::Script;
 use crate::tree::{BodyId, FrameId, NodeId, Tree};
+use crate::verify::Given;
 pub use lists::to_expr;
 pub use literals::{Inputs, Secrets, has_secret_shape, looks_secret};
 use ltc_workflow::document::Duration;
@@ -32,7 +33,7 @@ use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Plan {
     /// The skeleton.
     pub tree: Tree,
@@ -53,7 +54,18 @@ pub struct Plan {
     /// Loops that turned out to be none, by run and first call: they must be taken for straight code.
     pub banned: BTreeSet<(usize, usize)>,
     /// Guesses and doubts.
-    pub diagnostics: Vec<(Option<NodeId>, Diagnostic)>,
+    pub diagnostics: Vec<Told>,
+}
+
+/// A diagnostic about a node, with the expressions that it tells.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The node; `None` for the output and the whole.
+    pub node: Option<NodeId>,
+    /// The diagnostic, in which the expressions stand as they were when it was made.
+    pub diagnostic: Diagnostic,
+    /// Each expression, as it was and as it is.
+    pub exprs: Vec<(Expr, Expr)>,
 }
 
 /// What a node does.
@@ -179,6 +191,18 @@ pub struct Use {
     pub value: Value,
 }
 
+impl Plan {
+    /// The scripts with only the calls of nodes that are alive: what the workflow must make.
+    pub fn made(&self, scripts: &[Script], alive: &BTreeSet<NodeId>) -> Vec<Script> {
+        scripts.iter().enumerate().map(|(run, script)| script.only(&self.tree.calls_at(alive, run))).collect()
+    }
+
+    /// What each run was given, with its secrets.
+    pub fn runs(&self, given: &[Object]) -> Vec<Given> {
+        given.iter().enumerate().map(|(run, input)| Given { input: input.clone(), secrets: self.secrets.of(run) }).collect()
+    }
+}
+
 /// What is being found out.
 pub struct Explainer<'a> {
     scripts: &'a [Script],
@@ -189,7 +213,7 @@ pub struct Explainer<'a> {
     points: BTreeMap<NodeId, Point>,
     presence: BTreeMap<NodeId, Presence>,
     findings: Vec<Finding>,
-    diagnostics: Vec<(Option<NodeId>, Diagnostic)>,
+    diagnostics: Vec<Told>,
     banned: BTreeSet<(usize, usize)>,
     /// What was taken for a text before, and in which body: a value that is used again is the same value.
     known: BTreeMap<SmolStr, Vec<(BodyId, Expr)>>,
@@ -224,7 +248,7 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
     explainer.body(BodyId(0));
     let output = explainer.output();
     for (node, place) in std::mem::take(&mut explainer.unexplained_calls) {
-        explainer.diagnostics.push((Some(node), without_origin(place)));
+        explainer.tell(Some(node), without_origin(place), []);
     }
     Plan {
         tree: explainer.tree,
@@ -253,6 +277,12 @@ impl Explainer<'_> {
     /// What a run was given, with the inputs that were made so far.
     pub fn input(&self, run: usize) -> Option<Object> {
         self.inputs.of(run).cloned()
+    }
+
+    /// Reports a doubt, with the expressions that its message tells.
+    fn tell(&mut self, node: Option<NodeId>, diagnostic: Diagnostic, exprs: impl IntoIterator<Item = Expr>) {
+        let exprs = exprs.into_iter().map(|e| (e.clone(), e)).collect();
+        self.diagnostics.push(Told { node, diagnostic, exprs });
     }
 
     fn output(&mut self) -> Option<Template> {

@@ -17,6 +17,7 @@ use crate::region::{Item, Loop, LoopKind, Region, Round};
 use crate::script::Script;
 use drivers::{Driver, drivers};
 use patterns::Homes;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// The calls of `script` one after the other.
@@ -61,8 +62,26 @@ fn folds(script: &Script, index: &Index, regions: &[Region], homes: &Homes) -> V
         }
     }
     chosen.sort_by_key(|f| f.start);
-    chosen
+    independent(script, index, regions, chosen)
 }
+
+/// Of folds that could go together, those that use nothing of one before them: a loop over the rounds of another one waits for that one.
+fn independent(script: &Script, index: &Index, regions: &[Region], folds: Vec<Fold>) -> Vec<Fold> {
+    let mut folded: FxHashSet<usize> = FxHashSet::default();
+    let mut kept = Vec::new();
+    for fold in folds {
+        let calls: Vec<usize> = regions.get(fold.start..fold.end).unwrap_or_default().iter().flat_map(Region::calls).collect();
+        let of_folded = |call: &usize| script.calls.get(*call).is_some_and(|act| patterns::uses(index, act, &folded));
+        if folded.is_empty() || !calls.iter().take(MOST_LOOKED_AT).any(of_folded) {
+            folded.extend(calls);
+            kept.push(fold);
+        }
+    }
+    kept
+}
+
+/// How many calls of a loop are looked at for what they use: its rounds are alike.
+const MOST_LOOKED_AT: usize = 20;
 
 fn fold(script: &Script, regions: Vec<Region>, folds: Vec<Fold>, homes: &mut Homes) -> Vec<Region> {
     let mut out = Vec::with_capacity(regions.len());

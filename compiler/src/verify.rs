@@ -86,12 +86,10 @@ pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
         let script = script::read(trace, partial, &mut reading);
         verdict.diagnostics.extend(reading.into_iter().filter(|d| d.severity == crate::diagnostics::Severity::Error));
         let starts = start::possible(workflow, &script, number);
-        verdict.run(
-            &mut left,
-            workflow,
-            &Run { name: name(trace, number, traces.len()), script: &script, output: trace.output.as_ref() },
-            &starts,
-        );
+        let name = name(trace, number, traces.len());
+        let not_taken = script.input.keys().filter(|key| !workflow.inputs.contains_key(key));
+        verdict.diagnostics.extend(not_taken.map(|key| messages::input_not_taken(&name, key)));
+        verdict.run(&mut left, workflow, &Run { name, script: &script, output: trace.output.as_ref() }, &starts);
     }
     verdict.finish()
 }
@@ -148,7 +146,7 @@ impl Verdict {
         self.recorded.tried += 1;
         let Some((start, replay)) = best(workflow, &recording, starts) else { return };
         let messages = messages::recorded(workflow, run, &replay);
-        self.diagnostics.extend(messages.into_iter().map(|d| d.renamed(|text| replay.learned.hide(text))));
+        self.diagnostics.extend(messages.into_iter().map(|d| d.renamed(|text| replay.learned.hide(text, &workflow.secrets))));
         if replay.breaches.iter().any(|b| messages::is_error(workflow, b)) {
             let why = "the workflow does not do what was recorded".to_owned();
             self.not_tried.push(NotTried { world: run.placed("counterfactual worlds"), why });

@@ -187,6 +187,9 @@ fn each_expr_mut(plan: &mut Plan, make: &mut dyn FnMut(Expr) -> Expr) {
         *when = rewrite::map(std::mem::replace(when, Expr::Omit), make);
     }
     plan.output = plan.output.take().map(|o| rewrite::map_in(o, make));
+    for (_, expr) in plan.diagnostics.iter_mut().flat_map(|t| &mut t.exprs) {
+        *expr = rewrite::map(std::mem::replace(expr, Expr::Omit), make);
+    }
     for finding in &mut plan.findings {
         finding.origin = match std::mem::replace(&mut finding.origin, Origin::Constant(Value::Null)) {
             Origin::Reference(expr) => Origin::Reference(rewrite::map(expr, make)),

@@ -1,10 +1,11 @@
 //! Names for people: steps are called after their tools, items after their lists. Nothing but `[a-z0-9_-]` comes out of here.
 
+use crate::diagnostics::Diagnostic;
 use crate::names::{singular, words_as_they_are};
-use crate::origins::{Plan, Point};
+use crate::origins::{Plan, Point, Told};
 use crate::region::LoopKind;
 use crate::rewrite;
-use crate::trace::Trace;
+use crate::script::Script;
 use crate::tree::{BodyId, NodeId, NodeKind, item_named, step_named};
 use ltc_workflow::expr::parse::is_variable;
 use ltc_workflow::expr::{Expr, OverFunction};
@@ -190,6 +191,20 @@ impl Names {
         out
     }
 
+    /// A diagnostic with the names for people, and its expressions as the document has them.
+    pub fn in_told(&self, told: &Told) -> Diagnostic {
+        let exprs: Vec<(String, String)> = told
+            .exprs
+            .iter()
+            .map(|(was, is)| (was.to_string(), self.in_expr(is.clone()).to_string()))
+            .filter(|(was, is)| was != is)
+            .collect();
+        told.diagnostic.clone().renamed(|text| {
+            let retold = exprs.iter().fold(text.to_owned(), |text, (was, is)| text.replace(was, is));
+            self.in_text(&retold)
+        })
+    }
+
     fn name_of(&self, word: &str) -> Option<SmolStr> {
         step_named(word)
             .and_then(|n| self.steps.get(&n).or_else(|| self.left_out.get(&n)))
@@ -246,12 +261,12 @@ pub fn server(name: &str) -> SmolStr {
 }
 
 /// The workflow's name: as told, else from the task's first words.
-pub fn workflow(told: Option<&str>, traces: &[Trace]) -> SmolStr {
+pub fn workflow(told: Option<&str>, scripts: &[Script]) -> SmolStr {
     let dashed = |text: &str| identifier(text).replace('_', "-");
     if let Some(told) = told {
         return SmolStr::new(dashed(told));
     }
-    let task = traces.iter().find_map(|t| t.task.as_deref()).unwrap_or("workflow");
+    let task = scripts.iter().find_map(|s| s.task.as_deref()).unwrap_or("workflow");
     let words: Vec<String> = task.split_whitespace().take(5).map(str::to_owned).collect();
     let sentence = words.join(" ");
     let sentence = sentence.split([':', '.', ',', ';']).next().unwrap_or_default();

@@ -145,7 +145,7 @@ impl Explainer<'_> {
         let rivals: Vec<String> = tests.iter().skip(1).filter(|t| t.cost - best.cost < 2.0).take(4).map(|t| t.expr.to_string()).collect();
         let place = self.place_of(spot);
         let count = chosen.iter().filter(|c| **c).count();
-        self.diagnostics.push((spot.node, chosen_by_test(place, &best.expr, count, chosen.len(), rivals)));
+        self.tell(spot.node, chosen_by_test(place, &best.expr, count, chosen.len(), rivals), [best.expr.clone()]);
         Some(best.expr)
     }
 

@@ -261,7 +261,9 @@ impl Explainer<'_> {
         let place = self.place_of(spot);
         match made {
             Made::Constant(diagnostic) => {
-                self.diagnostics.extend(diagnostic.map(|d| (spot.node, d)));
+                if let Some(diagnostic) = diagnostic {
+                    self.tell(spot.node, diagnostic, []);
+                }
                 self.find(spot, Origin::Constant(value.clone()), "the same in every run, with no source".to_owned(), Vec::new());
                 if matches!(value, Value::String(_)) {
                     self.know(spot, &value, Expr::Literal(value.clone()));
@@ -272,7 +274,7 @@ impl Explainer<'_> {
                 let names = self.input_names(spot);
                 let values = (0..self.scripts.len()).map(|run| (run, value.clone())).collect();
                 let name = self.inputs.make(&names, &values, (!required).then(|| value.clone()));
-                self.diagnostics.push((spot.node, diagnostic(place, &value, &name)));
+                self.tell(spot.node, diagnostic(place, &value, &name), []);
                 self.find(spot, Origin::Input(name.clone()), evidence.to_owned(), Vec::new());
                 let everywhere = Spot { body: crate::tree::BodyId(0), ..spot.clone() };
                 self.know(&everywhere, &value, Expr::input(name.clone()));
@@ -291,7 +293,7 @@ impl Explainer<'_> {
         let values = (0..self.scripts.len()).map(|run| (run, value.clone())).collect();
         let name = self.inputs.make(&names, &values, Some(value.clone()));
         let place = self.place_of(spot);
-        self.diagnostics.push((spot.node, written_by_the_model(place, &value, &name)));
+        self.tell(spot.node, written_by_the_model(place, &value, &name), []);
         self.find(spot, Origin::Input(name.clone()), "the model wrote it".to_owned(), Vec::new());
         Some(Template::Expr(Expr::input(name)))
     }
@@ -347,13 +349,13 @@ impl Explainer<'_> {
         let values = self.by_run(uses)?;
         if spot.node.is_none() {
             let place = self.place_of(spot);
-            self.diagnostics.push((spot.node, output_without_source(place)));
+            self.tell(spot.node, output_without_source(place), []);
             return Some(Template::Literal(Value::Null));
         }
         let names = self.input_names(spot);
         let name = self.inputs.make(&names, &values, None);
         let place = self.place_of(spot);
-        self.diagnostics.push((spot.node, varies(place, &name)));
+        self.tell(spot.node, varies(place, &name), []);
         self.find(spot, Origin::Input(name.clone()), "differs between the runs, with no source".to_owned(), Vec::new());
         Some(Template::Expr(Expr::input(name)))
     }

@@ -237,7 +237,8 @@ impl Explainer<'_> {
                 let total = |t: &Test| rows.iter().zip(&last).all(|(row, last)| self.value_in(&t.expr, *row) == Some(Value::Bool(*last)));
                 tests.retain(total);
                 let Some(best) = tests.first().cloned() else { return self.ban(rows.first().copied()) };
-                self.diagnostics.push((Some(node), ends_by_test(self.place_of_loop(inner), &best, rows.len(), &tests)));
+                let diagnostic = ends_by_test(self.place_of_loop(inner), &best, rows.len(), &tests);
+                self.tell(Some(node), diagnostic, tests.iter().map(|t| t.expr.clone()));
                 best.expr
             }
         };
@@ -367,7 +368,7 @@ impl Explainer<'_> {
                 }
             }
             let place = self.place_of(&Spot { node: Some(first), body, tool: None, path: Vec::new() });
-            self.diagnostics.push((Some(first), parts_ways(place, tests.iter().map(ToString::to_string).collect())));
+            self.tell(Some(first), parts_ways(place, tests.iter().map(ToString::to_string).collect()), tests);
             return;
         }
         for (set, nodes) in groups {
@@ -378,7 +379,7 @@ impl Explainer<'_> {
                         self.presence.insert(*node, Presence::When(best.expr.clone()));
                     }
                     let place = self.place_of(&Spot { node: nodes.first().copied(), body, tool: None, path: Vec::new() });
-                    self.diagnostics.push((nodes.first().copied(), reached_by_test(place, best, &tests)));
+                    self.tell(nodes.first().copied(), reached_by_test(place, best, &tests), tests.iter().map(|t| t.expr.clone()));
                 }
                 None => self.unexplained(body, frames, &set, &nodes),
             }
@@ -393,7 +394,7 @@ impl Explainer<'_> {
             // They may be dead; where they are not, the workflow cannot be written.
             for node in nodes.iter().filter(|_| !in_loop) {
                 let place = self.place_of(&Spot { node: Some(*node), body, tool: None, path: Vec::new() });
-                self.diagnostics.push((Some(*node), runs_part_unseen(place)));
+                self.tell(Some(*node), runs_part_unseen(place), []);
             }
             return;
         }
@@ -412,7 +413,7 @@ impl Explainer<'_> {
             if let Some(Template::Expr(expr)) = self.literal(&spot, &uses) {
                 self.presence.insert(*node, Presence::When(expr));
                 let place = self.place_of(&Spot { path: Vec::new(), ..spot });
-                self.diagnostics.push((Some(*node), unexplained_branch(place)));
+                self.tell(Some(*node), unexplained_branch(place), []);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::index::{PathStep, Source, scalar_text};
 use crate::names;
 use crate::reroll::patterns::is_visible;
 use crate::text::{bits, is_date, is_opaque, is_specific};
-use crate::tree::{FrameId, is_reserved, item_named};
+use crate::tree::{FrameId, is_reserved, item_named, step_named};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
 use smol_str::SmolStr;
@@ -38,7 +38,8 @@ impl Explainer<'_> {
             found.push(one(first.clone(), 1.5, ONLY_ITEM));
         }
         if count <= MOST_ITEMS {
-            for (path, value) in fields(item) {
+            let of_rounds = self.is_rounds(expr);
+            for (path, value) in fields(item).into_iter().filter(|(path, _)| of_rounds || !path.iter().any(|k| is_reserved(k))) {
                 let Some(text) = scalar_text(value) else { continue };
                 let same = items.iter().filter(|i| field(i, &path) == Some(value)).count();
                 if same != 1 {
@@ -72,7 +73,7 @@ impl Explainer<'_> {
     /// The ways to the entry of an object: by its key, unless the key is itself a value of the recording.
     pub(super) fn entries(&self, expr: &Expr, object: &Value, key: &SmolStr, used: &Use, place: Option<&ListPlace>) -> Vec<Closed> {
         let plain = expr.clone().key(key.clone());
-        if !is_specific(key) {
+        if is_reserved(key) || !is_specific(key) {
             return vec![Closed { expr: plain, cost: 0.0, guesses: Vec::new() }];
         }
         let frozen = format!("the key {} stands in the recording", ltc_workflow::json::quote(key));
@@ -89,6 +90,11 @@ impl Explainer<'_> {
             found.insert(0, Closed { expr: expr.clone().apply(Function::Values).apply(Function::First), cost: 2.0, guesses: Vec::new() });
         }
         found
+    }
+
+    /// Whether an expression gives the rounds of a loop, whose keys are names of ours.
+    fn is_rounds(&self, expr: &Expr) -> bool {
+        matches!(expr, Expr::Key(base, key) if **base == Expr::name("steps") && step_named(key).is_some_and(|n| self.is_loop(n)))
     }
 
     fn picked_by_known(
@@ -248,14 +254,8 @@ pub(super) fn fields(item: &Value) -> Vec<(Vec<SmolStr>, &Value)> {
     while let Some((path, value)) = queue.pop() {
         match value {
             Value::Object(object) if path.len() < MOST_DEPTH => {
-                queue.extend(
-                    object
-                        .sorted()
-                        .into_iter()
-                        .rev()
-                        .filter(|(k, _)| !is_reserved(k))
-                        .map(|(k, v)| ([path.as_slice(), std::slice::from_ref(k)].concat(), v)),
-                );
+                let inner = object.sorted().into_iter().rev();
+                queue.extend(inner.map(|(k, v)| ([path.as_slice(), std::slice::from_ref(k)].concat(), v)));
             }
             Value::Object(_) | Value::Array(_) => {}
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => found.push((path, value)),

@@ -5,6 +5,7 @@ use super::pick::{equal, fields};
 use crate::index::scalar_text;
 use crate::names;
 use crate::text::{bits, is_date, is_opaque};
+use crate::tree::is_reserved;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
 use smol_str::SmolStr;
@@ -52,6 +53,7 @@ pub fn features(base: &Expr, values: &[Option<Value>]) -> Vec<Feature> {
     let at = |value: &Option<Value>, path: &[SmolStr]| path.iter().try_fold(value.as_ref()?, |v, key| v.get(key)).cloned();
     paths
         .into_iter()
+        .filter(|path| !path.iter().any(|key| is_reserved(key)))
         .map(|path| Feature {
             expr: super::pick::Keys::keys(base.clone(), &path),
             key: path.last().cloned().unwrap_or_default(),

@@ -176,11 +176,13 @@ impl<'a> Explainer<'a> {
         {
             let place = self.place_of(spot);
             let others = rivals.iter().map(|c| c.expr.to_string()).collect::<Vec<_>>();
-            self.diagnostics.push((spot.node, several_origins(place, &best.expr, others)));
+            let exprs: Vec<Expr> = rivals.iter().map(|c| c.expr.clone()).chain([best.expr.clone()]).collect();
+            self.tell(spot.node, several_origins(place, &best.expr, others), exprs);
         }
         for guess in &best.guesses {
             let place = self.place_of(spot);
-            self.diagnostics.push((spot.node, picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string()))));
+            let exprs: Vec<Expr> = close.iter().map(|c| c.expr.clone()).chain([best.expr.clone()]).collect();
+            self.tell(spot.node, picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string())), exprs);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::region::{Item, Loop, Region};
 use crate::script::{Act, Script};
 use crate::text::bits;
 use ltc_workflow::Value;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Which rounds of which loops calls and items belong to, so far.
@@ -295,6 +295,16 @@ pub fn keys(path: &[PathStep]) -> Vec<&str> {
             PathStep::Index(_) | PathStep::Json | PathStep::Python => None,
         })
         .collect()
+}
+
+/// Whether an argument of a call stands in a result of one of these calls.
+pub fn uses(index: &Index, act: &Act, calls: &FxHashSet<usize>) -> bool {
+    let of_calls = |place: &Place| matches!(place.source, Source::Call(call) if calls.contains(&call));
+    leaves(act)
+        .iter()
+        .filter_map(|(_, value)| scalar_text(value))
+        .filter(|t| bits(t) >= LEAST_BITS_OF_A_PART)
+        .any(|text| index.places(text).iter().any(of_calls))
 }
 
 /// Whether an argument in `region` comes from the item or a result of `round`.

@@ -93,10 +93,9 @@ impl Census {
         self.homes.contains_key(token)
     }
 
-    /// Takes a token out: what is to be said of it was said.
-    pub fn forget(&mut self, token: &str) {
-        self.homes.remove(token);
-        self.order.retain(|other| other != token);
+    /// Takes tokens out: what is to be said of them was said.
+    pub fn forget(&mut self, tokens: &FxHashSet<SmolStr>) {
+        self.order.retain(|token| !tokens.contains(token) || self.homes.remove(token).is_none());
     }
 
     /// Sees the tokens in `value` that the recording hands on.

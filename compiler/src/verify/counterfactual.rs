@@ -28,11 +28,11 @@ pub fn worlds(verdict: &mut Verdict, left: &mut usize, workflow: &Workflow, run:
     let start = &found_out(start, &replay.learned);
     let mut census = Census::of(workflow, run.script, &start.input, run.output);
     let frozen = renamed::frozen(workflow, run, &mut census);
-    let mut tried = Trying { verdict, left, run, learned: &replay.learned };
+    let mut tried = Trying { verdict, left, run, learned: &replay.learned, secrets: &workflow.secrets, skipped: 0 };
     tried.world("other ids", 2, || renamed::other_ids(workflow, run, start, &census, frozen));
     let (lists, repeats) = (lists(workflow), repeats(workflow));
     if lists.places.is_empty() && lists.loops.is_empty() && repeats.is_empty() {
-        return;
+        return tried.finish();
     }
     let probed = observe::with_probes(workflow);
     let calls: FxHashMap<SmolStr, usize> = replay.made.iter().filter_map(|made| Some((made.step.0.clone(), made.call?))).collect();
@@ -44,6 +44,7 @@ pub fn worlds(verdict: &mut Verdict, left: &mut usize, workflow: &Workflow, run:
             tried.world(&rounds::world(id, more), 1, || rounds::other_rounds(&ground, id, until, body, more));
         }
     }
+    tried.finish();
 }
 
 fn sizes(tried: &mut Trying, workflow: &Workflow, ground: &Ground, lists: &Lists) {
@@ -53,6 +54,10 @@ fn sizes(tried: &mut Trying, workflow: &Workflow, ground: &Ground, lists: &Lists
         }
     }
     for (place, uses) in lists.places.iter().filter(|(_, uses)| uses.iterated || uses.picked) {
+        if ground.script.calls.len() >= *tried.left {
+            tried.skipped += Size::ALL.len();
+            continue;
+        }
         match Spread::of(ground, lists, place) {
             Err(why) => tried.not(&format!("`{place}` with other items"), why),
             Ok(spread) => {
@@ -89,6 +94,9 @@ struct Trying<'t, 'r> {
     left: &'t mut usize,
     run: &'t Run<'r>,
     learned: &'t Learned,
+    secrets: &'t [SmolStr],
+    /// How many worlds were not tried because enough was.
+    skipped: usize,
 }
 
 impl Trying<'_, '_> {
@@ -96,7 +104,8 @@ impl Trying<'_, '_> {
     fn world(&mut self, world: &str, runs: usize, attempt: impl FnOnce() -> Tried) {
         let cost = self.run.script.calls.len().saturating_add(1).saturating_mul(runs);
         if cost > *self.left {
-            return self.not(world, "the recording is so long that enough was tried".to_owned());
+            self.skipped += 1;
+            return;
         }
         match attempt() {
             Tried::Same => return,
@@ -104,16 +113,23 @@ impl Trying<'_, '_> {
             Tried::Passed => self.verdict.counterfactual.passed += 1,
             Tried::Failed(diagnostics) => {
                 let learned = self.learned;
-                let run = self.run;
+                let (run, secrets) = (self.run, self.secrets);
                 let placed = |mut d: crate::diagnostics::Diagnostic| {
                     d.place = run.placed(&d.place);
-                    d.renamed(|text| learned.hide(text))
+                    d.renamed(|text| learned.hide(text, secrets))
                 };
                 self.verdict.diagnostics.extend(diagnostics.into_iter().map(placed));
             }
         }
         *self.left -= cost;
         self.verdict.counterfactual.tried += 1;
+    }
+
+    fn finish(self) {
+        if self.skipped > 0 {
+            let world = self.run.placed(&format!("{} more", super::count(self.skipped, "world")));
+            self.verdict.not_tried.push(NotTried { world, why: "the recording is so long that enough was tried".to_owned() });
+        }
     }
 
     fn not(&mut self, world: &str, why: String) {

@@ -154,3 +154,9 @@ fn open_output(difference: &Difference) -> Diagnostic {
 fn asks(place: &str) -> Diagnostic {
     Diagnostic::new(Severity::Note, "asks-a-person", place, "asks a person; the recording has no answer, so null was given")
 }
+
+/// The recording was given something that the workflow no longer takes.
+pub fn input_not_taken(run: &str, key: &str) -> Diagnostic {
+    let place = if run.is_empty() { format!("input {key}") } else { format!("{run}, input {key}") };
+    Diagnostic::new(Severity::Note, "input-not-taken", place, "the recording was given it; the workflow does not take it")
+}

@@ -17,6 +17,7 @@ use crate::steps::{self, Part};
 use ltc_workflow::advance::Start;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
 use ltc_workflow::{Value, Workflow};
+use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -74,18 +75,21 @@ fn replay(workflow: &Workflow, run: &Run, start: &Start, renaming: &Renaming, ce
 
 /// Values of the recording that stand in the workflow. Each is told once, and forgotten.
 pub fn frozen(workflow: &Workflow, run: &Run, census: &mut Census) -> Vec<Diagnostic> {
-    let mut found: Vec<(SmolStr, Diagnostic)> = Vec::new();
+    let mut found = Vec::new();
+    let mut told: FxHashSet<SmolStr> = FxHashSet::default();
     steps::each_part(workflow, &mut |step, part| {
         steps::each_literal(part, &mut |value| {
             census.each(value, &mut |token| {
-                let place = step.map_or_else(|| "output".to_owned(), |step| format!("step {}", step.id));
-                let told = stands_in_the_workflow(&place, value, &token, &origin(run, census, &token));
-                found.push((token, told));
+                if found.len() < MOST_LEAKS {
+                    let place = step.map_or_else(|| "output".to_owned(), |step| format!("step {}", step.id));
+                    found.push(stands_in_the_workflow(&place, value, &token, &origin(run, census, &token)));
+                }
+                told.insert(token);
             });
         });
     });
-    found.iter().for_each(|(token, _)| census.forget(token));
-    found.into_iter().map(|(_, told)| told).take(MOST_LEAKS).collect()
+    census.forget(&told);
+    found
 }
 
 /// Where a token of the recording comes from, in words.

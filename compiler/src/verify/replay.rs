@@ -6,7 +6,7 @@
 
 use super::differ::{Difference, differences};
 use super::recording::{Recording, reads};
-use super::secrets::Learned;
+use super::secrets::{Learned, is_open};
 use crate::lower::server_name;
 use crate::script::Act;
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey, World, run_in};
@@ -127,7 +127,7 @@ impl Recording<'_> {
         let mut world = Recorded {
             recording: self,
             learned: learned.clone(),
-            unknown: !workflow.secrets.is_empty() || !start.secrets.is_empty(),
+            unknown: !start.secrets.is_empty() || start.input.iter().any(|(_, value)| is_open(value)),
             next,
             unused: FxHashMap::default(),
             used: vec![false; self.script.calls.len()],

@@ -3,6 +3,7 @@
 //! Before: `{"password": "<marker of PASSWORD>"}`. After: `{"password": "hunter2"}`, once a recorded call has that text in its place. Inputs that
 //! nothing tells the value of are found out in the same way. No message shows what was found out of a secret.
 
+use crate::index::scalar_text;
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ pub fn marker(name: &str) -> SmolStr {
 /// What was found out of markers so far.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
-    values: BTreeMap<SmolStr, SmolStr>,
+    values: BTreeMap<SmolStr, Value>,
 }
 
 impl Learned {
@@ -26,12 +27,16 @@ impl Learned {
     pub fn fill(&self, value: &Value) -> (Value, bool) {
         match value {
             Value::String(text) if text.contains(OPEN) => {
+                let pieces = pieces(text);
+                if let [Piece::Marker(name)] = pieces.as_slice() {
+                    return self.values.get(*name).map_or_else(|| (value.clone(), true), |known| (known.clone(), false));
+                }
                 let mut out = String::new();
                 let mut open = false;
-                for piece in pieces(text) {
+                for piece in pieces {
                     match piece {
                         Piece::Fixed(fixed) => out.push_str(fixed),
-                        Piece::Marker(name) => match self.values.get(name) {
+                        Piece::Marker(name) => match self.text_of(name) {
                             Some(known) => out.push_str(known),
                             None => {
                                 out.push_str(&marker(name));
@@ -78,7 +83,14 @@ impl Learned {
 
     fn fit(&mut self, made: &Value, recorded: &Value) -> bool {
         match (made, recorded) {
-            (Value::String(made), Value::String(recorded)) if made.contains(OPEN) => self.fit_text(made, recorded),
+            (Value::String(made), recorded) if made.contains(OPEN) => match (pieces(made).as_slice(), recorded) {
+                ([Piece::Marker(name)], recorded) => {
+                    scalar_text(recorded) != Some("")
+                        && self.values.entry(SmolStr::new(*name)).or_insert_with(|| recorded.clone()) == recorded
+                }
+                (pieces, Value::String(recorded)) => self.fit_text(pieces, recorded),
+                (_, _) => false,
+            },
             (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| self.fit(a, b)),
             (Value::Object(a), Value::Object(b)) => {
                 a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| self.fit(value, other)))
@@ -87,8 +99,7 @@ impl Learned {
         }
     }
 
-    fn fit_text(&mut self, made: &str, recorded: &str) -> bool {
-        let pieces = pieces(made);
+    fn fit_text(&mut self, pieces: &[Piece], recorded: &str) -> bool {
         let mut rest = recorded;
         for (at, piece) in pieces.iter().enumerate() {
             match piece {
@@ -97,8 +108,8 @@ impl Learned {
                     None => return false,
                 },
                 Piece::Marker(name) => {
-                    let value = match (self.values.get(*name), pieces.get(at + 1)) {
-                        (Some(known), _) => known.clone(),
+                    let value = match (self.text_of(name).map(SmolStr::new), pieces.get(at + 1)) {
+                        (Some(known), _) => known,
                         (None, Some(Piece::Fixed(next))) if at + 2 < pieces.len() => match rest.find(next) {
                             Some(end) => SmolStr::new(rest.get(..end).unwrap_or_default()),
                             None => return false,
@@ -113,18 +124,24 @@ impl Learned {
                         Some(after) if !value.is_empty() => rest = after,
                         Some(_) | None => return false,
                     }
-                    self.values.insert(SmolStr::new(*name), value);
+                    self.values.entry(SmolStr::new(*name)).or_insert(Value::String(value));
                 }
             }
         }
         rest.is_empty()
     }
 
-    /// `text` without what was found out and without markers.
-    pub fn hide(&self, text: &str) -> String {
+    fn text_of(&self, name: &str) -> Option<&str> {
+        scalar_text(self.values.get(name)?)
+    }
+
+    /// `text` without the values of `secrets` that were found out, and without markers.
+    pub fn hide(&self, text: &str, secrets: &[SmolStr]) -> String {
         let mut out = text.to_owned();
-        for (name, value) in &self.values {
-            out = out.replace(value.as_str(), &format!("(the value of {name})"));
+        for name in secrets {
+            if let Some(value) = self.text_of(name) {
+                out = out.replace(value, &format!("(the value of {name})"));
+            }
         }
         out.replace(OPEN, "(the value of ").replace("\\u0001ltc:", "(the value of ").replace(CLOSE, ")").replace("\\u0001", ")")
     }
@@ -132,7 +149,7 @@ impl Learned {
     /// With values that are known from the start, which no message may show.
     pub fn knowing(values: &BTreeMap<SmolStr, SmolStr>) -> Learned {
         let known = values.iter().filter(|(_, value)| !value.is_empty() && !value.contains(OPEN));
-        Learned { values: known.map(|(name, value)| (name.clone(), value.clone())).collect() }
+        Learned { values: known.map(|(name, value)| (name.clone(), Value::String(value.clone()))).collect() }
     }
 }
 
@@ -189,10 +206,19 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_alone_is_any_value() {
+        let mut learned = Learned::default();
+        assert!(learned.matches(&text("<A>"), &Value::from(7_i64)));
+        assert!(!learned.matches(&text("<A>"), &Value::from("7")));
+        assert!(learned.matches(&text("n=<A>"), &Value::from("n=7")));
+        assert_eq!(learned.fill(&text("<A>")), (Value::from(7_i64), false));
+    }
+
+    #[test]
     fn no_message_shows_a_value() {
         let mut learned = Learned::default();
         assert!(learned.matches(&text("<A>"), &Value::from("s3cret")));
-        assert_eq!(learned.hide("sent \"s3cret\""), "sent \"(the value of A)\"");
-        assert_eq!(learned.hide(&format!("{}", marker("B"))), "(the value of B)");
+        assert_eq!(learned.hide("sent \"s3cret\"", &["A".into()]), "sent \"(the value of A)\"");
+        assert_eq!(learned.hide(&marker("B"), &[]), "(the value of B)");
     }
 }

@@ -13,7 +13,7 @@ use crate::diagnostics::{Diagnostic, Severity};
 use crate::{rewrite, steps};
 use ltc_workflow::Workflow;
 use ltc_workflow::document::StepKind;
-use ltc_workflow::expr::Expr;
+use ltc_workflow::expr::{Expr, OverFunction};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -75,13 +75,21 @@ pub fn other_size(workflow: &Workflow, ground: &Ground, lists: &Lists, place: &P
     }
     let (change, expected) = spread.change(ground, size);
     let lived = live(ground, &change);
-    judged(lists, &lived, &expected, size, place, uses)
+    judged(workflow, lists, &lived, &expected, size, place, uses)
 }
 
 /// Codes of failures by which an item that must be picked is not there, or there twice.
 const PICKS: [&str; 4] = ["none-matches", "several-match", "no-such-item", "empty-list"];
 
-fn judged(lists: &Lists, lived: &Lived, expected: &BTreeMap<SmolStr, usize>, size: Size, place: &Place, uses: Uses) -> Tried {
+fn judged(
+    workflow: &Workflow,
+    lists: &Lists,
+    lived: &Lived,
+    expected: &BTreeMap<SmolStr, usize>,
+    size: Size,
+    place: &Place,
+    uses: Uses,
+) -> Tried {
     let world = size.of(place);
     match &lived.ending {
         Ending::Stuck(why) => return Tried::Not(why.clone()),
@@ -101,6 +109,9 @@ fn judged(lists: &Lists, lived: &Lived, expected: &BTreeMap<SmolStr, usize>, siz
     for (key, expected) in expected {
         let same_place = lived.contexts.get(split(key).0).is_some_and(|c| c.model == split(key).0 && !c.is_copy);
         let made = lived.rounds.get(key).copied().unwrap_or(0);
+        if same_place && made != *expected && size == Size::OneMore && selects_by_others(workflow, split(key).1) {
+            return Tried::Not(format!("which items `{}` is about depends on other values than theirs", split(key).1));
+        }
         if same_place && made != *expected {
             return Tried::Failed(vec![other_rounds(key, &world, *expected, made)]);
         }
@@ -121,6 +132,25 @@ fn judged(lists: &Lists, lived: &Lived, expected: &BTreeMap<SmolStr, usize>, siz
         return Tried::Failed(vec![depends_on_order(&format!("step {step}"), place)]);
     }
     Tried::Passed
+}
+
+/// Whether a loop chooses its items by values outside of them: nothing says what these would be of an item that was not there.
+fn selects_by_others(workflow: &Workflow, id: &str) -> bool {
+    let mut found = false;
+    let mut see = |expr: &Expr| found |= matches!(expr, Expr::Name(name) if matches!(name.as_str(), "steps" | "inputs" | "previous"));
+    steps::each(&workflow.steps, &mut |step, _| {
+        if let StepKind::For { list, test, .. } = &step.kind
+            && step.id == id
+        {
+            test.iter().for_each(|test| rewrite::each(test, &mut see));
+            rewrite::each(list, &mut |expr| {
+                if let Expr::Over { function: OverFunction::Filter, body, .. } = expr {
+                    rewrite::each(body, &mut see);
+                }
+            });
+        }
+    });
+    found
 }
 
 fn fails(place: &str, world: &str, message: &str) -> Diagnostic {

@@ -32,7 +32,7 @@ pub fn possible(workflow: &Workflow, script: &Script, number: usize) -> Vec<Star
         let examples = schema.get("examples").and_then(Value::as_array).unwrap_or_default();
         let unknown = Value::String(marker(name));
         filled.insert(name.clone(), examples.first().unwrap_or(&unknown).clone());
-        if examples.len() > 1 {
+        if !examples.is_empty() {
             open.push((name.clone(), examples.to_vec()));
         }
     }
@@ -44,16 +44,21 @@ pub fn possible(workflow: &Workflow, script: &Script, number: usize) -> Vec<Star
             ways.push(way);
         }
     }
-    let filled = |way: Vec<usize>| {
-        let mut input = filled.clone();
-        for ((name, examples), at) in open.iter().zip(way) {
-            if let Some(value) = examples.get(at) {
-                input.insert(name.clone(), value.clone());
-            }
-        }
-        start(script, input, secrets.clone())
-    };
-    ways.into_iter().map(filled).collect()
+    // At last, no example at all: what the inputs were is found out from the calls.
+    let unknown = filled_with(&filled, open.iter().map(|(name, _)| (name, Value::String(marker(name)))));
+    let chosen = ways.iter().map(|way| {
+        let value = |((name, examples), at): (&'_ (SmolStr, Vec<Value>), &usize)| Some((name.clone(), examples.get(*at)?.clone()));
+        let values: Vec<(SmolStr, Value)> = open.iter().zip(way).filter_map(value).collect();
+        filled_with(&filled, values.iter().map(|(name, value)| (name, value.clone())))
+    });
+    let last = (!open.is_empty()).then_some(unknown);
+    chosen.chain(last).map(|input| start(script, input, secrets.clone())).collect()
+}
+
+fn filled_with<'n>(filled: &Object, values: impl Iterator<Item = (&'n SmolStr, Value)>) -> Object {
+    let mut input = filled.clone();
+    values.for_each(|(name, value)| input.insert(name.clone(), value));
+    input
 }
 
 /// All combinations of examples, as far as they are few.
@@ -89,7 +94,8 @@ mod tests {
         let pairs: Vec<String> = starts.iter().map(|s| format!("{:?}", (s.input.get("a"), s.input.get("b")))).collect();
         let expected =
             [(2_i64, 20_i64), (1, 10), (1, 20), (2, 10)].map(|(a, b)| format!("{:?}", (Some(Value::from(a)), Some(Value::from(b)))));
-        assert_eq!(pairs, expected);
+        assert_eq!(pairs[..4], expected);
+        assert_eq!(pairs[4..], [format!("{:?}", (Some(Value::String(marker("a"))), Some(Value::String(marker("b")))))]);
         let first = &starts[0];
         assert_eq!(first.input.get("given"), Some(&Value::from(9_i64)));
         assert_eq!(first.input.get("c"), Some(&Value::from(7_i64)));

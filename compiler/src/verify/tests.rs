@@ -3,7 +3,10 @@
 use super::*;
 use crate::diagnostics::Severity;
 use crate::trace::{Body, Call, Outcome, Server, Tool};
+use ltc_workflow::document::{Step, StepKind};
+use ltc_workflow::template::Template;
 use ltc_workflow::{json, yaml};
+use proptest::prelude::*;
 
 pub(super) fn value(text: &str) -> Value {
     json::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -207,13 +210,32 @@ steps:
 ";
     let painted = |name: &str, colour: &str| trace("{}", &format!("a/paint {{\"name\": \"{name}\", \"colour\": \"{colour}\"}} -> {{}}"));
     let verdict = verify(&workflow(steps), &[painted("b", "blue"), painted("a", "blue"), painted("a", "green")], false);
-    assert_eq!(verdict.recorded, Tally { passed: 2, tried: 3 });
+    assert_eq!((told(&verdict), verdict.recorded), (vec![], Tally { passed: 3, tried: 3 }));
+    let twice =
+        steps.to_owned() + "  - { id: again, call: a/paint, with: { name: \"${{ inputs.name }}\", colour: \"${{ inputs.colour }}\" } }\n";
+    let other = "a/paint {\"name\": \"a\", \"colour\": \"red\"} -> {}\na/paint {\"name\": \"a\", \"colour\": \"green\"} -> {}";
+    let verdict = verify(&workflow(&twice), &[trace("{}", other)], false);
     assert_eq!(
         told(&verdict),
-        [
-            "error replay-differs run 3, step paint: call call_1 (a/paint) was recorded with \"green\" at /colour; the workflow sends \"red\""
-        ]
+        ["error replay-differs step again: call call_2 (a/paint) was recorded with \"green\" at /colour; the workflow sends \"red\""]
     );
+}
+
+#[test]
+fn inputs_that_nothing_tells_are_found_out() {
+    let steps = "inputs:
+  count: { type: integer, examples: [1, 2, 3] }
+  name: { type: string }
+steps:
+  - { id: make, call: a/make, with: { count: \"${{ inputs.count }}\", text: \"for ${{ inputs.name }}: ${{ inputs.count }}\" } }
+";
+    let recorded = trace(r#"{"other": 1}"#, r#"a/make {"count": 4, "text": "for Zoë: 4"} -> {}"#);
+    assert_eq!(
+        told(&verify(&workflow(steps), &[recorded], false)),
+        ["note input-not-taken input other: the recording was given it; the workflow does not take it"]
+    );
+    let other = trace("{}", r#"a/make {"count": 4, "text": "for Zoë: 5"} -> {}"#);
+    assert!(!verify(&workflow(steps), &[other], false).replays());
 }
 
 #[test]
@@ -236,4 +258,65 @@ fn a_run_that_ended_in_the_middle_is_refused_unless_it_is_partial() {
         [(Severity::Error, "unfinished-run")]
     );
     assert_eq!(told(&verify(&steps, &[cut], true)), Vec::<String>::new());
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::from),
+        "[a-z0-9 _/{}$\\\\\"é%]{0,12}".prop_map(|text| Value::from(text.as_str())),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::array),
+            proptest::collection::vec(("[a-z/~]{0,3}", inner), 0..4).prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_calls() -> impl Strategy<Value = Vec<(String, Value, Value)>> {
+    proptest::collection::vec(("get|put|set_3", any_value(), any_value()), 1..6)
+}
+
+/// The workflow that makes the recorded calls with literal arguments, and those calls.
+fn literally(calls: &[(String, Value, Value)]) -> (Workflow, Trace) {
+    let mut recorded = Trace::default();
+    let mut workflow = Workflow::new("literal");
+    for (at, (tool, argument, result)) in calls.iter().enumerate() {
+        let arguments: Object = [("x", argument.clone())].into_iter().collect();
+        let with = vec![("x".into(), Template::constant(argument))];
+        let kind = StepKind::Call { server: "s".into(), tool: tool.as_str().into(), with };
+        workflow.steps.push(Step { id: format!("s{at}").into(), note: None, when: None, kind, retry: None, timeout: None, catch: None });
+        recorded.calls.push(Call {
+            id: format!("call_{at}").into(),
+            server: "s".into(),
+            tool: tool.as_str().into(),
+            arguments,
+            outcome: Outcome::Result(Body { content: Vec::new(), structured: Some(result.clone()) }),
+            started_at: None,
+            ended_at: None,
+            turn: None,
+        });
+    }
+    (workflow, recorded)
+}
+
+proptest! {
+    #[test]
+    fn a_recording_made_literal_replays_exactly(calls in any_calls()) {
+        let (workflow, recorded) = literally(&calls);
+        let verdict = verify(&workflow, &[recorded], false);
+        prop_assert!(verdict.replays(), "{:?}", told(&verdict));
+    }
+
+    #[test]
+    fn a_recording_less_one_call_or_with_one_call_more_does_not(calls in any_calls(), at in any::<prop::sample::Index>()) {
+        let (mut workflow, recorded) = literally(&calls);
+        let step = workflow.steps.remove(at.index(calls.len()));
+        prop_assert!(!verify(&workflow, std::slice::from_ref(&recorded), false).replays());
+        let (mut workflow, _) = literally(&calls);
+        workflow.steps.push(Step { id: "more".into(), ..step });
+        prop_assert!(!verify(&workflow, &[recorded], false).replays());
+    }
 }

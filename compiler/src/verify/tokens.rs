@@ -1,6 +1,6 @@
 //! Opaque tokens: what a machine made up, and would make up differently tomorrow. They are found in any text, and replaced in any value.
 //!
-//! A token is a run of letters and digits. It is opaque where digits and letters are mixed (`fe9ubkpk`, not `oauth2` or `1080p`), or where it is
+//! A token is a run of letters and digits. It is opaque where it has both (`fe9ubkpk`, not `oauth2` or `1080p`), or where it is
 //! a long row of digits (`177120`, not `2026` or `1000000`). Dates, instants and fractions are none. A replacement has the same length, letters where
 //! there were letters and digits where there were digits; it is found whatever the case of the letters, and keeps that case, so that it makes no
 //! difference whether a text is renamed before or after it is put into lower case, percent-encoded, or written as JSON.
@@ -67,11 +67,20 @@ fn is_opaque(token: &str) -> bool {
     if digits == token.len() {
         return digits >= 6 && !token.ends_with("000");
     }
+    digits > 0 && !is_technical(token, digits)
+}
+
+/// Words with a number that name a technique, and numbers with a unit: the same in every run.
+fn is_technical(token: &str, digits: usize) -> bool {
+    const WORDS: &[&str] =
+        &["amd", "arm", "base", "es", "float", "h", "http", "int", "ipv", "mp", "oauth", "python", "rfc", "sha", "uint", "utf", "win", "x"];
+    const UNITS: &[&str] = &["seconds", "minutes", "hours", "days", "weeks", "months", "years", "pixels", "bytes"];
+    let token = key(token);
     let leading = token.bytes().take_while(u8::is_ascii_digit).count();
     let trailing = token.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let numbered_word = digits == trailing && digits <= 3;
-    let measure = digits == leading && digits <= 4 && token.len() - digits <= 2;
-    digits > 0 && !numbered_word && !measure
+    let (Some(word), Some(unit)) = (token.get(..token.len() - trailing), token.get(leading..)) else { return false };
+    (digits == trailing && digits <= 5 && WORDS.contains(&word))
+        || (digits == leading && digits <= 4 && (unit.len() <= 2 || UNITS.contains(&unit)))
 }
 
 /// The length of the date or instant that starts at `at`.
@@ -274,10 +283,11 @@ mod tests {
     #[test]
     fn ids_are_opaque_and_words_dates_and_measures_are_not() {
         assert_eq!(found("img_fe9ubkpk and bsk-177120 at https://x.de/u/Ab3dEf7?x=%2Fzz9yy8"), ["fe9ubkpk", "177120", "Ab3dEf7", "zz9yy8"]);
+        assert_eq!(found("img_wzojwq18 acct77 3d5f6"), ["wzojwq18", "acct77", "3d5f6"]);
         assert_eq!(found(r#"{"a":"line\nzz9yy8","b":"\u00e9zz9yy8"}"#), ["zz9yy8", "zz9yy8"]);
         assert_eq!(found("9007199254740993 00123456"), ["9007199254740993", "00123456"]);
         for text in [
-            "oauth2 sha256 page10 1080p 100mb",
+            "oauth2 SHA256 base64 1080p 100mb 30days",
             "2026-01-02T03:04:05.123456Z",
             "2026-01-02 10:00",
             "0.123456789 1234567.5",

@@ -138,6 +138,26 @@ fn a_loop_that_does_not_follow_its_list_is_told() {
 }
 
 #[test]
+fn nothing_is_said_of_an_item_that_other_values_choose() {
+    let calls = r#"
+        a/list {} -> {"pages": [{"ref": "img_fe9ubkpk"}, {"ref": "img_wzojwq18"}], "wanted": ["img_wzojwq18"]}
+        a/run {"ref": "img_wzojwq18"} -> {}
+    "#;
+    let steps = "steps:
+  - { id: list, call: a/list }
+  - id: each
+    for: { each: page, in: \"${{ steps.list.pages }}\", where: \"${{ contains(steps.list.wanted, page.ref) }}\" }
+    steps: [ { id: run, call: a/run, with: { ref: \"${{ page.ref }}\" } } ]
+";
+    let verdict = verified(steps, "{}", calls);
+    assert_eq!(told(&verdict), Vec::<String>::new());
+    assert_eq!(
+        not_tried(&verdict),
+        ["`steps.list.pages` with one item more: which items `each` is about depends on other values than theirs"]
+    );
+}
+
+#[test]
 fn an_expression_that_needs_two_items_is_told() {
     let refs = "steps.list.pages[0].ref }},${{ between(join(map(steps.list.pages, p, p.ref), ','), ',', '')";
     let verdict = over_pages("in: \"${{ steps.list.pages }}\"", refs);
