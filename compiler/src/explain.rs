@@ -2,7 +2,7 @@
 
 use crate::diagnostics::visible;
 use crate::lower::Lowered;
-use crate::origins::{Origin, Plan};
+use crate::origins::{Origin, Plan, Secrets};
 use crate::script::Script;
 use crate::tree::{NodeId, NodeKind};
 use ltc_workflow::{Object, Value, json};
@@ -93,6 +93,18 @@ fn argument(finding: &crate::origins::Finding, lowered: &Lowered) -> Argument {
 }
 
 impl Explanation {
+    /// The explanation without the value of any secret.
+    #[must_use]
+    pub fn without(mut self, secrets: &Secrets) -> Explanation {
+        for argument in self.steps.iter_mut().flat_map(|s| &mut s.arguments) {
+            argument.origin = secrets.hide(&argument.origin);
+            for (loser, _) in &mut argument.losers {
+                *loser = secrets.hide(loser);
+            }
+        }
+        self
+    }
+
     /// The explanation for people.
     pub fn to_text(&self) -> String {
         let mut out = String::new();

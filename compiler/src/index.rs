@@ -5,7 +5,7 @@
 //! arguments, not the results.
 
 use crate::script::Script;
-use crate::text::{bits, hash, is_name, is_specific, tokens, tokens_from};
+use crate::text::{bits, hash, is_date, is_name, is_specific, tokens, tokens_from};
 use crate::tree::is_reserved;
 use ltc_workflow::Value;
 use ltc_workflow::expr::parse_python;
@@ -68,6 +68,8 @@ const MOST_TOKENS: usize = 16;
 const MOST_TOKENS_OF_A_TEXT: usize = 4_000;
 /// How much a part of a text must say to be looked for inside other texts.
 const LEAST_BITS_IN_PROSE: f64 = 10.0;
+/// How long a date is: `2026-03-05`.
+const DATE: usize = 10;
 /// How many layers of JSON in text are opened.
 const MOST_LAYERS: usize = 4;
 
@@ -274,6 +276,7 @@ impl Walk<'_> {
 
     /// Notes what is wanted of `value` and returns its hash.
     fn value(&mut self, value: &Value) -> u64 {
+        let is_input = self.source == Source::Input && self.path.is_empty();
         let key = match value {
             Value::Null | Value::Bool(_) => return tree_hash(value),
             Value::Number(number) => {
@@ -312,7 +315,8 @@ impl Walk<'_> {
                 key
             }
         };
-        if self.wanted.trees.contains(&key) {
+        // The object of all inputs is no value: it grows with the inputs.
+        if self.wanted.trees.contains(&key) && !is_input {
             let place = self.place(None);
             let places = self.index.trees.entry(key).or_default();
             if places.len() < MOST_PLACES {
@@ -336,6 +340,12 @@ impl Walk<'_> {
                 self.layers -= 1;
                 self.path.pop();
                 return;
+            }
+        }
+        if text.len() > DATE && is_date(text) {
+            let day = hash(text.get(..DATE).unwrap_or_default());
+            if self.wanted.texts.contains(&day) {
+                self.found(day, Some((0, DATE)));
             }
         }
         self.parts(text);

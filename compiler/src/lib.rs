@@ -1,4 +1,6 @@
 //! Traces in, workflow out.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::as_conversions, clippy::panic))]
 
 pub mod dead;
 pub mod diagnostics;
@@ -75,9 +77,14 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
     let servers: Vec<_> = scripts.iter().flat_map(|script| script.servers.iter().cloned()).collect();
     diagnostics.extend(lint::lint(&lowered.workflow, &servers).into_iter().filter(|d| d.severity == Severity::Warning));
     diagnostics.extend(verdict.diagnostics.iter().cloned());
-    diagnostics.sort();
-    diagnostics.dedup();
-    Compilation { workflow: Some(lowered.workflow), explanation, diagnostics, given: lowered.given, verdict }
+    let diagnostics = plan.secrets.hidden_in(diagnostics);
+    Compilation {
+        workflow: Some(lowered.workflow),
+        explanation: explanation.without(&plan.secrets),
+        diagnostics,
+        given: lowered.given,
+        verdict,
+    }
 }
 
 /// How often a loop that turned out to be none sends the passes back.

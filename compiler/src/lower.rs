@@ -62,7 +62,7 @@ pub fn lower(mut plan: Plan, scripts: &[Script], name: Option<&str>) -> (Plan, L
         header: Vec::new(),
         name: naming::workflow(name, scripts),
         version: 1,
-        description: scripts.iter().find_map(|s| s.task.as_deref()).map(description),
+        description: scripts.iter().find_map(|s| s.task.as_deref()).filter(|t| !plan.secrets.stand_in(t)).map(description),
         inputs,
         secrets: plan.secrets.names(),
         servers,

@@ -7,13 +7,22 @@
 //! A reference is taken only where it explains more than it costs: the value's own information, plus what agreeing names say, must
 //! exceed what it takes to name the place. A small number or an enum word never makes an edge alone.
 
+mod anchors;
+mod branches;
 mod candidates;
+mod closing;
 mod compose;
+mod evidence;
+mod json_text;
 mod lists;
 mod literals;
 mod loops;
+mod numbers;
+mod parts;
 mod pick;
+mod rounds;
 pub mod scope;
+mod secrets;
 mod separate;
 mod value;
 
@@ -24,11 +33,12 @@ use crate::script::Script;
 use crate::tree::{BodyId, FrameId, NodeId, Tree};
 use crate::verify::Given;
 pub use lists::to_expr;
-pub use literals::{Inputs, Secrets, has_secret_shape, looks_secret};
+pub use literals::Inputs;
 use ltc_workflow::document::Duration;
 use ltc_workflow::expr::Expr;
 use ltc_workflow::template::Template;
 use ltc_workflow::{Object, Value};
+pub use secrets::{Secrets, has_secret_shape, looks_secret};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -155,7 +155,7 @@ fn empty_between(script: &Script, source: Source, last: Option<&Round>, prefix: 
         Source::Call(call) => script.calls.get(call).map(|c| c.value.clone()).unwrap_or_default(),
         Source::Task => return Vec::new(),
     };
-    let list_in_item = inner.split_last().map_or(&[] as &[PathStep], |(_, way)| way);
+    let list_in_item = inner.split_last().map(|(_, way)| way).unwrap_or_default();
     let with_index = |at: usize| prefix.iter().take(prefix.len().saturating_sub(1)).cloned().chain([PathStep::Index(at)]).collect::<Path>();
     let is_empty = |path: &Path| {
         let list = follow(&root, path).and_then(|item| follow(&item, list_in_item));

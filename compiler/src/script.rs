@@ -42,10 +42,11 @@ impl Script {
         self.servers.iter().find(|s| s.name == server).map(|s| &s.hints)
     }
 
-    /// The script with only these of its calls.
+    /// The script without the reads that are not among these calls. Whatever may change something stays, so that nobody who looks at the
+    /// script can miss a write.
     #[must_use]
     pub fn only(&self, calls: &BTreeSet<usize>) -> Script {
-        let kept = self.calls.iter().enumerate().filter(|(at, _)| calls.contains(at));
+        let kept = self.calls.iter().enumerate().filter(|(at, act)| calls.contains(at) || act.effect != ToolEffect::Read || act.keep);
         Script { calls: kept.map(|(_, act)| act.clone()).collect(), ..self.clone() }
     }
 

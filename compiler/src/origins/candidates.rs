@@ -1,15 +1,13 @@
 //! References that give a value: found in one frame, tried out in all.
 
+use super::evidence::{distinct, evidence};
 use super::pick::ONLY_ITEM;
-use super::scope::Relative;
 use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Place, Source, may_be_cut, scalar_text};
 use crate::names::{self, Agreement};
-use crate::reroll::patterns::{is_visible, keys};
-use crate::text::bits;
+use crate::reroll::patterns::is_visible;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
-use std::collections::BTreeSet;
 
 /// An expression that gives the value in every frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,22 +37,16 @@ pub(super) enum From {
     Inputs,
 }
 
-/// How the guess begins that a result is about something else.
-pub(super) const OTHER_SCOPE: &str = "it comes from a call with another";
-
+/// Words of arguments that count rounds.
+const COUNTERS: &[&str] = &["page", "offset", "skip", "start", "from", "index", "position", "rank", "order", "sequence", "number", "no"];
 /// What it takes to name any place at all, in bits.
 const COST_OF_A_PLACE: f64 = 9.0;
 /// The same for an input: there are few, and they are there to be used.
 const COST_OF_AN_INPUT: f64 = 5.0;
-/// What a cut out of prose costs more.
-const COST_OF_A_CUT: f64 = 2.0;
 /// What a result costs more that only gives back what its call was told.
 const COST_OF_AN_ECHO: f64 = 4.0;
 /// What a value is worth more whose name a hint prefers.
 const WORTH_OF_A_PREFERENCE: f64 = 4.0;
-/// More information than this is certainty.
-const MOST_EVIDENCE: f64 = 48.0;
-
 impl Explainer<'_> {
     /// All references that give the value in every frame and explain more than they cost, best first.
     pub(super) fn references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
@@ -82,10 +74,6 @@ impl Explainer<'_> {
         let mut seen: Vec<Expr> = Vec::new();
         found.retain(|c| !seen.contains(&c.expr) && (seen.push(c.expr.clone()), true).1);
         found
-    }
-
-    fn varies_within_a_run(&self, uses: &[Use]) -> bool {
-        uses.windows(2).any(|w| matches!(w, [a, b] if a.value != b.value && self.tree.run(a.frame) == self.tree.run(b.frame)))
     }
 
     /// All references that give the value in every frame, in no order.
@@ -177,7 +165,7 @@ impl Explainer<'_> {
     }
 
     /// The item of a loop over parts of a text.
-    fn items_in_prose(&self, uses: &[Use], evidence: f64) -> Option<Candidate> {
+    pub(super) fn items_in_prose(&self, uses: &[Use], evidence: f64) -> Option<Candidate> {
         let first = uses.first()?;
         let in_prose = |frame: &crate::tree::FrameId| {
             let frame = self.tree.frame(*frame)?;
@@ -218,7 +206,7 @@ impl Explainer<'_> {
     }
 
     /// The bodies around a body, itself first.
-    fn bodies_around(&self, body: crate::tree::BodyId) -> Vec<crate::tree::BodyId> {
+    pub(super) fn bodies_around(&self, body: crate::tree::BodyId) -> Vec<crate::tree::BodyId> {
         let mut around = vec![body];
         let mut at = body;
         while let Some(outer) = self.tree.body(at).and_then(|b| self.tree.node(b.of?)).map(|n| n.body) {
@@ -229,12 +217,12 @@ impl Explainer<'_> {
     }
 
     /// A number that grows with the rounds of a loop.
-    fn counters(&self, spot: &Spot, uses: &[Use], evidence: f64) -> Vec<Candidate> {
+    pub(super) fn counters(&self, spot: &Spot, uses: &[Use], evidence: f64) -> Vec<Candidate> {
         let numbers: Option<Vec<(i64, i64)>> = uses
             .iter()
             .map(|u| {
                 let frame = self.tree.frame(u.frame)?;
-                let round = i64::try_from(frame.round).ok().filter(|_| frame.of.is_some_and(|n| self.is_repeat(n)))?;
+                let round = i64::try_from(frame.round).ok().filter(|_| frame.of.is_some_and(|n| self.is_loop(n)))?;
                 Some((round, u.value.as_number()?.as_i64()?))
             })
             .collect();
@@ -244,6 +232,16 @@ impl Explainer<'_> {
         }
         let step = (v1 - v0) / (r1 - r0);
         let start = v0 - step * r0;
+        // Two numbers always lie on a line: there the name must say that it counts.
+        let counts = spot.words().iter().any(|w| COUNTERS.contains(&w.as_str()));
+        let in_order = step == 1 && (0..=1).contains(&start);
+        let rounds = numbers.as_ref().map_or(0, Vec::len);
+        if !counts
+            && !(rounds > 2
+                && (in_order || uses.iter().all(|u| self.tree.frame(u.frame).and_then(|f| f.of).is_some_and(|n| self.is_repeat(n)))))
+        {
+            return Vec::new();
+        }
         let index = Expr::name("loop").key("index");
         let grown = if step == 1 { index } else { index.binary(BinaryOp::Multiply, Expr::Literal(step.into())) };
         let expr = if start == 0 { grown } else { grown.binary(BinaryOp::Add, Expr::Literal(start.into())) };
@@ -255,7 +253,7 @@ impl Explainer<'_> {
     }
 
     /// A boolean has no information of its own: only an input or a field of the very same name gives one.
-    fn named_alike(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
+    pub(super) fn named_alike(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
         let (Some(first), Some(key)) = (uses.first(), spot.key()) else { return Vec::new() };
         let expr = Expr::input(key);
         let given = self.input(self.tree.run(first.frame)).is_some_and(|i| i.contains_key(key));
@@ -300,65 +298,6 @@ impl Explainer<'_> {
         before.reverse();
         before
     }
-
-    /// Whether a result is about something else than the call that would use it: both have an argument of one name, and they differ.
-    fn other_scope(&self, run: usize, place: &Place, used: &Use, evidence: f64) -> Option<String> {
-        const CERTAIN: f64 = 20.0;
-        let script = self.scripts.get(run)?;
-        let Source::Call(call) = place.source else { return None };
-        let (made, user) = (script.calls.get(call)?, script.calls.get(used.call)?);
-        let differs = |(key, value): &(&smol_str::SmolStr, &Value)| {
-            user.arguments
-                .get(key)
-                .is_some_and(|theirs| theirs != *value && **value != used.value && matches!(value, Value::String(_) | Value::Number(_)))
-        };
-        let (key, _) = made.arguments.iter().find(differs).filter(|_| evidence < CERTAIN)?;
-        Some(format!("{OTHER_SCOPE} `{key}`"))
-    }
-
-    /// The keys on the way to a value; a field at the top of a result belongs to what the tool is called after.
-    fn names_on_the_way<'p>(&'p self, run: usize, place: &'p Place) -> Vec<&'p str> {
-        let mut keys = keys(&place.path);
-        if let (Source::Call(call), true) = (place.source, keys.len() == 1) {
-            keys.extend(self.scripts.get(run).and_then(|s| s.calls.get(call)).map(|act| act.tool.as_str()));
-            keys.rotate_right(1);
-        }
-        keys
-    }
-
-    /// Whether an expression picks an item by the very value that it gives.
-    fn is_tautology(&self, expr: &Expr, used: &Use) -> bool {
-        let mut found = false;
-        crate::rewrite::each(expr, &mut |part| {
-            if let Expr::Pick { equals, .. } = part {
-                found |= self.value_in(equals, used.frame).as_ref() == Some(&used.value);
-            }
-        });
-        found
-    }
-
-    /// Whether a result only gives back what its call was told.
-    fn is_echo(&self, run: usize, place: &Place, value: &Value) -> bool {
-        let Source::Call(call) = place.source else { return false };
-        let Some(act) = self.scripts.get(run).and_then(|s| s.calls.get(call)) else { return false };
-        let text = scalar_text(value);
-        act.arguments.iter().any(|(_, argument)| holds(argument, value, text))
-    }
-
-    /// Whether a hint says of a place that the newest one counts.
-    fn is_pinned(&self, run: usize, place: &Place) -> bool {
-        let Source::Call(call) = place.source else { return false };
-        let Some(script) = self.scripts.get(run) else { return false };
-        let Some((act, hints)) = script.calls.get(call).and_then(|act| Some((act, script.hints(&act.server)?))) else { return false };
-        hints.fresh.contains(&act.tool) || keys(&place.path).iter().any(|key| hints.session.contains(*key))
-    }
-
-    fn is_preferred(&self, run: usize, place: &Place) -> bool {
-        let Source::Call(call) = place.source else { return false };
-        let Some(script) = self.scripts.get(run) else { return false };
-        let Some(hints) = script.calls.get(call).and_then(|act| script.hints(&act.server)) else { return false };
-        keys(&place.path).iter().any(|key| hints.prefer.contains(*key))
-    }
 }
 
 /// Earlier sources before later ones, but of two results the newer one.
@@ -383,128 +322,7 @@ fn depth(path: &[PathStep]) -> f64 {
     path.iter().map(|_| 0.25).sum()
 }
 
-/// What the uses say together: each different value counts once.
-pub(super) fn evidence(uses: &[Use]) -> f64 {
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut sum = 0.0;
-    for used in uses {
-        let text = match scalar_text(&used.value) {
-            Some(text) => text.to_owned(),
-            None => ltc_workflow::json::to_canonical_string(&used.value),
-        };
-        if sum >= MOST_EVIDENCE {
-            break;
-        }
-        let says = bits(&text);
-        if seen.insert(text) {
-            sum += says;
-        }
-    }
-    sum.min(MOST_EVIDENCE)
-}
-
-/// How many different values there are.
-pub(super) fn distinct(uses: &[Use]) -> usize {
-    let mut seen: Vec<&Value> = Vec::new();
-    for used in uses {
-        if !seen.contains(&&used.value) {
-            seen.push(&used.value);
-        }
-        if seen.len() > 1 {
-            break;
-        }
-    }
-    seen.len()
-}
-
-/// Whether `value` stands in an argument, as a whole or inside a text.
-fn holds(argument: &Value, value: &Value, text: Option<&str>) -> bool {
-    if argument == value {
-        return true;
-    }
-    match argument {
-        Value::Array(items) => items.iter().any(|item| holds(item, value, text)),
-        Value::Object(object) => object.iter().any(|(_, item)| holds(item, value, text)),
-        Value::String(argument) => text.is_some_and(|t| t.len() > 3 && argument.contains(t) || argument == t),
-        Value::Number(argument) => text == Some(argument.as_str()),
-        Value::Null | Value::Bool(_) => false,
-    }
-}
-
-/// A place, told as an expression without open positions.
-#[derive(Clone, Debug)]
-pub(super) struct Closed {
-    /// The expression.
-    pub expr: Expr,
-    /// What the picks on the way cost.
-    pub cost: f64,
-    /// What was guessed on the way.
-    pub guesses: Vec<String>,
-}
-
-/// How many ways to one place are followed.
-const MOST_WAYS: usize = 4;
-
-impl Explainer<'_> {
-    /// The ways to close the positions of a place, cheapest first.
-    pub(super) fn closings(&self, relative: &Relative, used: &Use, place: Option<&Place>) -> Vec<Closed> {
-        let Some(value) = self.value_in(&relative.base, used.frame) else { return Vec::new() };
-        let mut ways = vec![(Closed { expr: relative.base.clone(), cost: 0.0, guesses: Vec::new() }, value)];
-        for (number, step) in relative.path.iter().enumerate() {
-            // The list in the recording, where the way has come to the value that holds it.
-            let list = place.and_then(|p| {
-                let left = relative.path.len() - number;
-                let at = p.path.len().checked_sub(left)?;
-                (p.path.get(at..) == relative.path.get(number..)).then(|| (p.source, p.path.iter().take(at).cloned().collect()))
-            });
-            let mut next = Vec::new();
-            for (way, value) in ways {
-                let inside = match step {
-                    PathStep::Key(key) => {
-                        let Some(inner) = value.get(key) else { continue };
-                        for entry in self.entries(&way.expr, &value, key, used, list.as_ref()) {
-                            let guesses = way.guesses.iter().cloned().chain(entry.guesses).collect();
-                            next.push((Closed { expr: entry.expr, cost: way.cost + entry.cost, guesses }, inner.clone()));
-                        }
-                        continue;
-                    }
-                    PathStep::Json => {
-                        value.as_str().and_then(crate::index::open_json).map(|v| (way.expr.clone().apply(Function::ParseJson), v))
-                    }
-                    PathStep::Python => {
-                        value.as_str().and_then(crate::index::open_python).map(|v| (way.expr.clone().apply(Function::ParsePython), v))
-                    }
-                    PathStep::Index(at) => {
-                        let Some(item) = value.at(*at) else { continue };
-                        for pick in self.picks(&way.expr, &value, *at, used, list.as_ref()) {
-                            let guesses = way.guesses.iter().cloned().chain(pick.guesses).collect();
-                            next.push((Closed { expr: pick.expr, cost: way.cost + pick.cost, guesses }, item.clone()));
-                        }
-                        continue;
-                    }
-                };
-                next.extend(inside.map(|(expr, v)| (Closed { expr, ..way }, v)));
-            }
-            next.sort_by(|a, b| a.0.cost.total_cmp(&b.0.cost));
-            next.truncate(MOST_WAYS);
-            ways = next;
-        }
-        ways.into_iter().map(|(way, _)| way).collect()
-    }
-
-    /// The ways to cut a part out of the text that `expr` gives, with what they cost.
-    pub(super) fn cuts(&self, expr: &Expr, span: (usize, usize), frame: crate::tree::FrameId, of_input: bool) -> Vec<(Expr, f64)> {
-        let Some(Value::String(text)) = self.value_in(expr, frame) else { return Vec::new() };
-        // All of an input is data: only its separators can be expected again.
-        let is_structure = |(before, after): &(String, String)| !format!("{before}{after}").contains(char::is_alphanumeric);
-        let anchors = super::compose::anchors(&text, span).into_iter().filter(|a| !of_input || is_structure(a));
-        let cut = |(before, after): (String, String)| {
-            let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
-            (call, COST_OF_A_CUT)
-        };
-        anchors.map(cut).collect()
-    }
-}
+impl Explainer<'_> {}
 
 /// A text as an expression.
 pub(super) fn literal(text: &str) -> Expr {

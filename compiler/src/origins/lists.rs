@@ -9,10 +9,8 @@ use super::separate::{self, Feature, features};
 use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::{Path, PathStep, Place, Source, scalar_text};
-use crate::region::LoopKind;
 use crate::reroll::patterns::{PatternStep, is_visible};
-use crate::text::bits;
-use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name, step_name};
+use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
 use ltc_workflow::template::{Piece, Template};
@@ -46,7 +44,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.elements.iter().flatten().all(|(_, chosen)| *chosen)
     }
 }
@@ -54,12 +52,18 @@ impl Choice {
 impl Explainer<'_> {
     /// The expression for a list that is made of another one's items.
     pub(super) fn list(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        let found = self.list_of(spot, uses)?;
+        self.find(spot, super::Origin::Reference(found.clone()), "made of the items of a list".to_owned(), Vec::new());
+        Some(found)
+    }
+
+    pub(super) fn list_of(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
         let rows: Vec<Vec<Value>> = uses.iter().map(|u| u.value.as_array().map(<[Value]>::to_vec)).collect::<Option<_>>()?;
         self.mapped(spot, uses, &rows).or_else(|| self.list_in_prose(uses, &rows))
     }
 
     /// A list of all that stands between the same fixed texts in one text.
-    fn list_in_prose(&self, uses: &[Use], rows: &[Vec<Value>]) -> Option<Expr> {
+    pub(super) fn list_in_prose(&self, uses: &[Use], rows: &[Vec<Value>]) -> Option<Expr> {
         let (first, row) = uses.iter().zip(rows).find(|(_, row)| row.len() > 1)?;
         let run = self.tree.run(first.frame);
         let (script, index) = self.scripts.get(run).zip(self.indexes.get(run))?;
@@ -74,7 +78,7 @@ impl Explainer<'_> {
             for relative in self.relative(start.source, &start.path, first.frame) {
                 let Some(text) = self.closings(&relative, first, None).into_iter().next() else { continue };
                 let Some(Value::String(whole)) = self.value_in(&text.expr, first.frame) else { continue };
-                let Some((before, after)) = super::compose::common_anchors(&whole, &spans) else { continue };
+                let Some((before, after)) = super::anchors::common_anchors(&whole, &spans) else { continue };
                 let list = Expr::Call(Function::AllBetween, vec![text.expr, literal(&before), literal(&after)]);
                 if self.gives(&list, uses) {
                     return Some(list);
@@ -101,7 +105,7 @@ impl Explainer<'_> {
         None
     }
 
-    fn mapped_over(&mut self, spot: &Spot, uses: &[Use], rows: &[Vec<Value>], choice: Choice) -> Option<Expr> {
+    pub(super) fn mapped_over(&mut self, spot: &Spot, uses: &[Use], rows: &[Vec<Value>], choice: Choice) -> Option<Expr> {
         let list = self.list_expr(&choice.domain, uses.first()?)?;
         let node = NodeId(self.tree.nodes.len());
         let mut rounds: BTreeMap<FrameId, Vec<FrameId>> = BTreeMap::new();
@@ -149,76 +153,6 @@ impl Explainer<'_> {
         Some(best.expr)
     }
 
-    /// A number that is how many items a list has: in the output, or under a name that says so.
-    pub(super) fn counted(&self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
-        const COUNTS: &[&str] = &["count", "total", "number", "num", "size", "length", "len", "quantity"];
-        let said = spot.words().iter().any(|w| COUNTS.contains(&w.as_str()));
-        if !(said || spot.node.is_none()) || uses.iter().any(|u| u.value.as_number().and_then(|n| n.as_i64()).is_none()) {
-            return None;
-        }
-        let first = uses.first()?;
-        let mut lists: Vec<Expr> = Vec::new();
-        for node in self.nodes_before(spot) {
-            match (self.points.get(&node), self.tree.node(node).map(|n| &n.kind)) {
-                (Some(super::Point::Each { list, test }), _) => lists.push(match test {
-                    Some(test) => list.clone().over(OverFunction::Filter, item_name(node), test.clone()),
-                    None => list.clone(),
-                }),
-                (_, Some(NodeKind::Loop { kind: LoopKind::Pages, body, .. })) => {
-                    lists.extend(self.lists_of_rounds(node, *body, first.frame))
-                }
-                (_, _) => {}
-            }
-        }
-        for node in self.nodes_before(spot) {
-            let value = self.tree.value(self.scripts, node, first.frame);
-            let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
-            lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| f.expr));
-        }
-        lists.into_iter().map(|list| list.apply(Function::Len)).find(|expr| self.gives(expr, uses))
-    }
-
-    /// A number that is the sum of a field of a list's items.
-    pub(super) fn summed(&self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
-        const MOST_NODES: usize = 20;
-        let first = uses.first()?;
-        if bits(first.value.as_number()?.as_str()) < 6.0 {
-            return None;
-        }
-        for node in self.nodes_before(spot).into_iter().take(MOST_NODES) {
-            let value = self.tree.value(self.scripts, node, first.frame);
-            for list in features(&Expr::step(step_name(node)), &[value]) {
-                let Some(Some(Value::Array(items))) = list.values.first() else { continue };
-                let Some(item) = items.first().filter(|_| items.len() > 1) else { continue };
-                for (path, field) in super::pick::fields(item) {
-                    if matches!(field, Value::Number(_)) {
-                        let each = super::pick::Keys::keys(Expr::name("x"), &path);
-                        let sum = list.expr.clone().over(OverFunction::Map, "x", each).apply(Function::Sum);
-                        if self.gives(&sum, uses) {
-                            return Some(sum);
-                        }
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    /// The lists that the rounds of a loop gave, each as one list of all their items.
-    fn lists_of_rounds(&self, node: NodeId, body: BodyId, frame: FrameId) -> Vec<Expr> {
-        let mut found = Vec::new();
-        let Some(round) = self.tree.rounds(node, frame).and_then(|r| r.first()) else { return found };
-        for inner in self.tree.body(body).map(|b| b.nodes.as_slice()).unwrap_or_default() {
-            let value = self.tree.value(self.scripts, *inner, *round);
-            for listed in features(&Expr::name("x").key(step_name(*inner)), &[value]) {
-                if matches!(listed.values.first(), Some(Some(Value::Array(_)))) {
-                    found.push(Expr::step(step_name(node)).over(OverFunction::Map, "x", listed.expr).apply(Function::Flatten));
-                }
-            }
-        }
-        found
-    }
-
     /// The scalar inputs, as features of rows.
     pub(super) fn given_features(&self, frames: &[FrameId]) -> Vec<Feature> {
         let inputs: Vec<Option<Value>> = frames.iter().map(|f| self.input(self.tree.run(*f)).map(Value::Object)).collect();
@@ -226,7 +160,7 @@ impl Explainer<'_> {
     }
 
     /// The lists whose items the rows may be made of, best first.
-    fn choices(&self, uses: &[Use], rows: &[Vec<Value>]) -> Vec<Choice> {
+    pub(super) fn choices(&self, uses: &[Use], rows: &[Vec<Value>]) -> Vec<Choice> {
         let mut alive: Option<BTreeMap<String, (usize, Vec<Hit>)>> = None;
         for (used, row) in uses.iter().zip(rows) {
             for value in row {
@@ -268,7 +202,7 @@ impl Explainer<'_> {
         found.into_iter().map(|(_, choice)| choice).collect()
     }
 
-    fn choice(&self, uses: &[Use], rows: &[Vec<Value>], hits: Vec<Hit>) -> Option<Choice> {
+    pub(super) fn choice(&self, uses: &[Use], rows: &[Vec<Value>], hits: Vec<Hit>) -> Option<Choice> {
         let domain = hits.first()?.domain.clone();
         let mut hits = hits.into_iter();
         let mut items = Vec::new();
@@ -304,7 +238,7 @@ impl Explainer<'_> {
         Some(all)
     }
 
-    fn hits(&self, used: &Use, value: &Value) -> Vec<Hit> {
+    pub(super) fn hits(&self, used: &Use, value: &Value) -> Vec<Hit> {
         let run = self.tree.run(used.frame);
         let Some((script, index)) = self.scripts.get(run).zip(self.indexes.get(run)) else { return Vec::new() };
         let Some(text) = scalar_text(value) else { return Vec::new() };
@@ -346,7 +280,7 @@ impl Explainer<'_> {
     }
 
     /// The item that a way leads through: a part of the value, or the round of an earlier loop where the way has not come to the value yet.
-    fn item_at(&self, source: Source, path: &Path, way: &[PathStep], last: usize, frame: FrameId) -> Option<Item> {
+    pub(super) fn item_at(&self, source: Source, path: &Path, way: &[PathStep], last: usize, frame: FrameId) -> Option<Item> {
         let shared = way.iter().rev().zip(path.iter().rev()).take_while(|(a, b)| a == b).count();
         if last + shared >= way.len() {
             let length = (last + 1 + path.len()).checked_sub(way.len())?;

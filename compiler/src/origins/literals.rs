@@ -1,5 +1,6 @@
-//! Values without a source: constants, inputs with a default, secrets. None is given a source that it does not have.
+//! Values without a source: constants, and inputs with a default. None is given a source that it does not have.
 
+use super::secrets::looks_secret;
 use super::{Explainer, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::scalar_text;
@@ -114,52 +115,6 @@ fn schema<'v>(values: impl Iterator<Item = &'v Value>, default: Option<Value>, s
     schema.into()
 }
 
-/// The secrets of the workflow, and what they were in each run.
-#[derive(Debug, Default)]
-pub struct Secrets {
-    values: BTreeMap<SmolStr, Vec<SmolStr>>,
-}
-
-impl Secrets {
-    /// What a secret was, run by run.
-    pub fn values(&self, name: &str) -> &[SmolStr] {
-        self.values.get(name).map_or(&[], Vec::as_slice)
-    }
-
-    /// What each was in a run that used it.
-    pub fn of(&self, run: usize) -> BTreeMap<SmolStr, SmolStr> {
-        let value = |(name, values): (&SmolStr, &Vec<SmolStr>)| Some((name.clone(), values.get(run)?.clone()));
-        self.values.iter().filter_map(value).filter(|(_, value)| !value.is_empty()).collect()
-    }
-
-    /// Their names.
-    pub fn names(&self) -> Vec<SmolStr> {
-        self.values.keys().cloned().collect()
-    }
-}
-
-/// Words in the name of an argument whose value is a secret.
-const SECRET_WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "apikey", "credential", "authorization"];
-/// Pairs of words that say the same.
-const SECRET_PAIRS: &[(&str, &str)] =
-    &[("api", "key"), ("access", "token"), ("auth", "token"), ("private", "key"), ("client", "secret"), ("bearer", "token")];
-/// How known tokens begin.
-const SECRET_PREFIXES: &[&str] =
-    &["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza", "ya29.", "eyJhbGciOi", "Bearer "];
-
-/// Whether the name of an argument or an input says that its value is a secret.
-pub fn looks_secret(name: &str) -> bool {
-    let words = names::words(name);
-    let has = |word: &str| words.iter().any(|w| w == word);
-    SECRET_WORDS.iter().any(|w| has(w))
-        || SECRET_PAIRS.iter().any(|(a, b)| words.windows(2).any(|w| matches!(w, [x, y] if x == a && y == b)))
-}
-
-/// Whether a text has the shape of a token that is known to be secret.
-pub fn has_secret_shape(text: &str) -> bool {
-    SECRET_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 12)
-}
-
 impl Explainer<'_> {
     /// What hints say of an argument: always the caller's, or never.
     pub(super) fn as_hints_say(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
@@ -185,43 +140,7 @@ impl Explainer<'_> {
         None
     }
 
-    /// A secret: by hint, by schema, by the argument's name, or by the shape of a known token. A value that an earlier result or an input
-    /// gave is a reference instead.
-    pub(super) fn as_secret(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
-        let (server, tool) = spot.tool.clone()?;
-        let key = SmolStr::new(spot.key()?);
-        let texts: Option<Vec<SmolStr>> = uses.iter().map(|u| u.value.as_str().map(SmolStr::new)).collect();
-        let texts = texts.filter(|t| t.iter().all(|t| !t.is_empty()))?;
-        let script = self.script_of(uses)?;
-        let hinted = script.hints(&server).and_then(|h| h.secret.get(&key)).cloned();
-        let by_schema = script.argument_schema(&server, &tool, &key).is_some_and(|s| {
-            s.get("format").and_then(Value::as_str) == Some("password") || s.get("writeOnly").and_then(Value::as_bool) == Some(true)
-        });
-        let by_shape = texts.iter().all(|t| has_secret_shape(t));
-        if hinted.is_none() && !by_schema && !looks_secret(&key) && !by_shape {
-            return None;
-        }
-        if hinted.is_none() && (!self.references(spot, uses).is_empty() || self.has_parts(spot, uses)) {
-            return None;
-        }
-        let name = hinted.unwrap_or_else(|| secret_name(&server, &key));
-        let mut values: Vec<SmolStr> = vec![SmolStr::default(); self.scripts.len()];
-        for (used, text) in uses.iter().zip(texts) {
-            if let Some(slot) = values.get_mut(self.tree.run(used.frame)) {
-                *slot = text;
-            }
-        }
-        let stored = self.secrets.values.entry(name.clone()).or_insert(values);
-        let _ = stored;
-        let expr = Expr::name("secrets").key(name.clone());
-        if !self.gives(&expr, uses) {
-            return None;
-        }
-        self.find(spot, Origin::Secret(name), "a secret is read from the environment".to_owned(), Vec::new());
-        Some(expr)
-    }
-
-    fn script_of(&self, uses: &[Use]) -> Option<&Script> {
+    pub(super) fn script_of(&self, uses: &[Use]) -> Option<&Script> {
         self.scripts.get(self.tree.run(uses.first()?.frame))
     }
 
@@ -389,14 +308,6 @@ fn stands_in(task: &str, text: &str) -> bool {
 fn says_who_or_what(text: &str) -> bool {
     let plain = text.chars().all(|c| c.is_lowercase());
     !plain && bits(text) >= 9.0
-}
-
-/// `PORTAL_PASSWORD` for the argument `password` of the server `portal`.
-fn secret_name(server: &str, key: &str) -> SmolStr {
-    let words = names::words_as_they_are(server).into_iter().chain(names::words_as_they_are(key));
-    let name = words.map(|w| w.to_uppercase()).collect::<Vec<_>>().join("_");
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if name.starts_with(|c: char| c.is_ascii_alphabetic()) { SmolStr::new(name) } else { SmolStr::new(format!("SECRET_{name}")) }
 }
 
 fn shown(value: &Value) -> String {

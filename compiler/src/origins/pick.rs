@@ -1,6 +1,7 @@
 //! How an item was picked out of a list: by a key that equals something known, or by an order; never silently by its position.
 
-use super::candidates::{Closed, literal};
+use super::candidates::literal;
+use super::closing::Closed;
 use super::{Explainer, Use};
 use crate::index::{PathStep, Source, scalar_text};
 use crate::names;
@@ -39,6 +40,7 @@ impl Explainer<'_> {
         }
         if count <= MOST_ITEMS {
             let of_rounds = self.is_rounds(expr);
+            found.extend(picked_by_flag(expr, items, item));
             for (path, value) in fields(item).into_iter().filter(|(path, _)| of_rounds || !path.iter().any(|k| is_reserved(k))) {
                 let Some(text) = scalar_text(value) else { continue };
                 let same = items.iter().filter(|i| field(i, &path) == Some(value)).count();
@@ -180,6 +182,10 @@ impl Explainer<'_> {
         if is_opaque(text) || !matches!(value, Value::String(_)) || is_date(text) {
             return None;
         }
+        if path.last().is_some_and(|k| k == "type" || k == "kind") {
+            let pick = Expr::Pick { list: Box::new(list.clone()), path: path.to_vec(), equals: Box::new(literal(text)) };
+            return Some(Closed { expr: pick, cost: 3.5, guesses: Vec::new() });
+        }
         let named = path.last().is_some_and(|k| ["name", "title", "label", "type", "kind", "slug", "key"].contains(&k.as_str()));
         let cost = 5.0 + bits(text) / 2.0 - if named { 3.0 } else { 0.0 };
         let pick = Expr::Pick { list: Box::new(list.clone()), path: path.to_vec(), equals: Box::new(literal(text)) };
@@ -217,6 +223,23 @@ impl Explainer<'_> {
         let task = self.scripts.get(self.tree.run(frame)).and_then(|s| s.task.as_deref()).unwrap_or_default().to_lowercase();
         crate::text::tokens(&task).iter().any(|t| task.get(t.start..t.end).is_some_and(|word| words.contains(&word)))
     }
+}
+
+/// The only item of several for which a flag is set.
+fn picked_by_flag(list: &Expr, items: &[Value], item: &Value) -> Vec<Closed> {
+    if items.len() < 2 {
+        return Vec::new();
+    }
+    let set = Value::Bool(true);
+    let only = |path: &Vec<SmolStr>| items.iter().filter(|i| field(i, path) == Some(&set)).count() == 1;
+    let flags = fields(item).into_iter().filter(|(path, value)| **value == set && !path.is_empty() && only(path));
+    flags
+        .map(|(path, _)| Closed {
+            guesses: vec![format!("picked because its {} is true", path.join("."))],
+            expr: Expr::Pick { list: Box::new(list.clone()), path, equals: Box::new(Expr::Literal(set.clone())) },
+            cost: 5.0,
+        })
+        .collect()
 }
 
 const SMALLEST: &[&str] =

@@ -93,6 +93,7 @@ pub fn separate(features: &[Feature], known: &[Feature], chosen: &[bool]) -> Vec
             compared(feature, other, chosen, &mut add);
         }
         threshold(feature, chosen, &mut add);
+        between_recorded(feature, chosen, &mut add);
     }
     found.sort_by(|a, b| a.cost.total_cmp(&b.cost).then_with(|| a.expr.to_string().cmp(&b.expr.to_string())));
     found.dedup_by(|a, b| a.expr == b.expr);
@@ -247,6 +248,24 @@ fn threshold(feature: &Feature, chosen: &[bool], add: Add<'_>) {
         }
     }
 }
+
+/// `score >= 64`, where the chosen rows have 64 and more and the others less: the true limit lies anywhere between.
+fn between_recorded(feature: &Feature, chosen: &[bool], add: Add<'_>) {
+    let numbers: Option<Vec<(&Value, bool)>> =
+        feature.values.iter().zip(chosen).map(|(v, c)| v.as_ref().filter(|v| matches!(v, Value::Number(_))).map(|v| (v, *c))).collect();
+    let Some(numbers) = numbers else { return };
+    let side = |wanted: bool| numbers.iter().filter(move |(_, c)| *c == wanted).map(|(v, _)| *v);
+    let (least, most) = (side(true).min_by(|a, b| order(a, b)), side(true).max_by(|a, b| order(a, b)));
+    if let Some(least) = least.filter(|l| side(false).all(|v| order(v, l).is_lt())) {
+        add(feature.expr.clone().binary(BinaryOp::GreaterOrEqual, Expr::Literal(least.clone())), COST_OF_A_LIMIT);
+    }
+    if let Some(most) = most.filter(|m| side(false).all(|v| order(v, m).is_gt())) {
+        add(feature.expr.clone().binary(BinaryOp::LessOrEqual, Expr::Literal(most.clone())), COST_OF_A_LIMIT);
+    }
+}
+
+/// What a limit costs that is only known to lie between two recorded numbers.
+pub const COST_OF_A_LIMIT: f64 = 14.0;
 
 type Order = (BinaryOp, fn(std::cmp::Ordering) -> bool);
 

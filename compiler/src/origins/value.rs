@@ -1,6 +1,7 @@
 //! One value, in all frames that use it: as a reference, as parts, or as itself.
 
-use super::candidates::{Candidate, OTHER_SCOPE};
+use super::candidates::Candidate;
+use super::evidence::{OTHER_SCOPE, evidence};
 use super::pick::ONLY_ITEM;
 use super::{Explainer, Finding, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
@@ -26,6 +27,9 @@ impl<'a> Explainer<'a> {
         }
         if let Some(secret) = self.as_secret(spot, uses) {
             return Some(Template::Expr(secret));
+        }
+        if let Some(template) = self.with_secrets(spot, uses) {
+            return Some(template);
         }
         let references = self.references(spot, uses);
         if let Some(best) = references.first() {
@@ -95,11 +99,15 @@ impl<'a> Explainer<'a> {
                 keys.push(key.clone());
             }
         }
+        // Lists first: a number beside one may be how many items it has.
+        let is_list = |key: &SmolStr| uses.first().and_then(|u| u.value.get(key)).is_some_and(|v| matches!(v, Value::Array(_)));
+        let (lists, others): (Vec<SmolStr>, Vec<SmolStr>) = keys.iter().cloned().partition(is_list);
         let mut entries = Vec::new();
-        for key in keys {
+        for key in lists.into_iter().chain(others) {
             let template = self.entry(&spot.at(key.clone()), &key, uses)?;
             entries.push((key, template));
         }
+        entries.sort_by_key(|(key, _)| keys.iter().position(|k| k == key));
         Some(Template::Object(entries))
     }
 
@@ -129,8 +137,10 @@ impl<'a> Explainer<'a> {
             return None;
         }
         let later: Vec<Use> = later.into_iter().cloned().collect();
+        let first: Vec<Use> = first.into_iter().cloned().collect();
+        let begins = self.references(spot, &first).into_iter().next().map_or(Expr::Literal(start), |c| c.expr);
         for candidate in self.references(spot, &later) {
-            let expr = candidate.expr.clone().binary(BinaryOp::Coalesce, Expr::Literal(start.clone()));
+            let expr = candidate.expr.clone().binary(BinaryOp::Coalesce, begins.clone());
             if self.gives(&expr, uses) {
                 self.note_reference(spot, &later, &[candidate]);
                 return Some(Template::Expr(expr));
@@ -182,7 +192,8 @@ impl<'a> Explainer<'a> {
         for guess in &best.guesses {
             let place = self.place_of(spot);
             let exprs: Vec<Expr> = close.iter().map(|c| c.expr.clone()).chain([best.expr.clone()]).collect();
-            self.tell(spot.node, picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string())), exprs);
+            let confirmed = self.runs_of(uses) > 1;
+            self.tell(spot.node, picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string()), confirmed), exprs);
         }
     }
 
@@ -209,8 +220,8 @@ impl<'a> Explainer<'a> {
 
     fn evidence_text(&self, best: &Candidate, uses: &[Use]) -> String {
         let mut parts = vec![match uses.len() {
-            1 => format!("equal, {:.0} bits", super::candidates::evidence(uses)),
-            n => format!("equal in {n} calls, {:.0} bits", super::candidates::evidence(uses)),
+            1 => format!("equal, {:.0} bits", evidence(uses)),
+            n => format!("equal in {n} calls, {:.0} bits", evidence(uses)),
         }];
         match best.agreement {
             crate::names::Agreement::Strong => parts.push("the names agree".to_owned()),
@@ -223,6 +234,11 @@ impl<'a> Explainer<'a> {
 
     pub(super) fn find(&mut self, spot: &Spot, origin: Origin, evidence: String, losers: Vec<(Expr, String)>) {
         self.findings.push(Finding { node: spot.node, argument: spot.path_text(), origin, evidence, losers });
+    }
+
+    /// In how many runs there is such a use.
+    pub(super) fn runs_of(&self, uses: &[Use]) -> usize {
+        uses.iter().map(|u| self.tree.run(u.frame)).collect::<std::collections::BTreeSet<_>>().len()
     }
 
     /// The first recorded call of a node.
@@ -271,13 +287,13 @@ fn several_origins(place: String, taken: &Expr, others: Vec<String>) -> Diagnost
         .help("the hint `prefer` names the result field to take; a second recording with other values decides by itself")
 }
 
-fn picked_by_order(place: String, taken: &Expr, guess: &str, others: impl Iterator<Item = String>) -> Diagnostic {
+fn picked_by_order(place: String, taken: &Expr, guess: &str, others: impl Iterator<Item = String>, confirmed: bool) -> Diagnostic {
     if guess.starts_with(OTHER_SCOPE) {
         return Diagnostic::new(Severity::Question, "other-scope", place, format!("`{taken}` was taken, but {guess}"))
             .candidates(others)
             .help("the hint `constants` says that the value never changes");
     }
-    let severity = if guess == ONLY_ITEM { Severity::Note } else { Severity::Question };
+    let severity = if guess == ONLY_ITEM || confirmed { Severity::Note } else { Severity::Question };
     Diagnostic::new(severity, "picked-from-list", place, format!("`{taken}`: {guess}"))
         .candidates(others)
         .help("a second recording in which the list looks different decides by itself")

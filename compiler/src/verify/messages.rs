@@ -12,13 +12,19 @@ use ltc_workflow::document::Workflow;
 use ltc_workflow::template::Template;
 use ltc_workflow::{Object, Value};
 
+/// How many differences of a run are told one by one.
+const MOST_TOLD: usize = 20;
 /// How many calls that are not made are told one by one.
 const MOST_MISSING: usize = 5;
 
 /// What a replay in the recorded world has to say.
 pub fn recorded(workflow: &Workflow, run: &Run, replay: &Replay) -> Vec<Diagnostic> {
     let mut found = breaches(workflow, run, &replay.breaches);
-    found.extend(replay.asked.iter().map(|step| asks(&at(step))));
+    if let Some(more) = found.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+        found.truncate(MOST_TOLD);
+        found.push(error("the recording", format!("{more} more differences")));
+    }
+    found.extend(replay.asked.iter().take(MOST_TOLD).map(|step| asks(&at(step))));
     found.into_iter().map(|d| Diagnostic { place: run.placed(&d.place), ..d }).collect()
 }
 

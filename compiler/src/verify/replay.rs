@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 /// How many differences of one call or output are told.
 const MOST_DIFFERENCES: usize = 4;
 
+/// How many breaches of one run are kept.
+const MOST_BREACHES: usize = 1_000;
+
 /// What a workflow did in the world of a recording.
 #[derive(Debug)]
 pub struct Replay {
@@ -164,11 +167,13 @@ impl World for Recorded<'_, '_> {
         match effect {
             Effect::Sleep(_) => Ended::Succeeded(Value::Null),
             Effect::Escalate { .. } => {
-                self.asked.push(key.clone());
+                if self.asked.len() < MOST_BREACHES {
+                    self.asked.push(key.clone());
+                }
                 Ended::Succeeded(Value::Null)
             }
             Effect::Run { workflow, .. } => {
-                self.breaches.push(Breach::Unanswerable { step: key.clone(), workflow });
+                self.breach(Breach::Unanswerable { step: key.clone(), workflow });
                 Ended::Failed(not_recorded(key))
             }
             Effect::Call { server, tool, arguments, .. } => self.call(key, server, tool, arguments),
@@ -184,6 +189,12 @@ fn not_recorded(key: &StepKey) -> Failure {
 const NOT_RECORDED: SmolStr = SmolStr::new_static("not-recorded");
 
 impl Recorded<'_, '_> {
+    fn breach(&mut self, breach: Breach) {
+        if self.breaches.len() < MOST_BREACHES {
+            self.breaches.push(breach);
+        }
+    }
+
     fn call(&mut self, key: &StepKey, server: SmolStr, tool: SmolStr, mut arguments: Object) -> Ended {
         if let Some((twin, items)) = self.merged(&server, &tool, &arguments) {
             for item in items {
@@ -202,12 +213,12 @@ impl Recorded<'_, '_> {
             let nearest = self.nearest(&server, &tool)?;
             let expected = Value::Object(self.recording.script.calls.get(nearest)?.arguments.clone());
             let differences = differences(&expected, &Value::Object(arguments.clone()), MOST_DIFFERENCES);
-            self.breaches.push(Breach::Differs { step: key.clone(), call: nearest, differences });
+            self.breach(Breach::Differs { step: key.clone(), call: nearest, differences });
             Some(nearest)
         });
         let act = call.and_then(|call| self.recording.script.calls.get(call));
         if act.is_none() {
-            self.breaches.push(Breach::NotRecorded { step: key.clone(), tool: format!("{server}/{tool}"), arguments: arguments.clone() });
+            self.breach(Breach::NotRecorded { step: key.clone(), tool: format!("{server}/{tool}"), arguments: arguments.clone() });
         }
         self.made.push(Made { step: key.clone(), call, arguments });
         match (call, act) {
@@ -296,14 +307,16 @@ impl Recorded<'_, '_> {
         if reads(act) {
             let other = |at: Option<usize>| at.and_then(|at| writes?.get(at).copied());
             if made < place.writes_before {
-                self.breaches.extend(other(place.writes_before.checked_sub(1)).map(|w| misplaced(w, true)));
+                let breach = other(place.writes_before.checked_sub(1)).map(|w| misplaced(w, true));
+                breach.into_iter().for_each(|breach| self.breach(breach));
             } else if made > place.writes_before {
-                self.breaches.extend(other(Some(place.writes_before)).map(|w| misplaced(w, false)));
+                let breach = other(Some(place.writes_before)).map(|w| misplaced(w, false));
+                breach.into_iter().for_each(|breach| self.breach(breach));
             }
             return;
         }
         if let Some(last) = self.last_write.filter(|last| *last > call) {
-            self.breaches.push(misplaced(last, false));
+            self.breach(misplaced(last, false));
         }
         self.last_write = Some(self.last_write.map_or(call, |last| last.max(call)));
         if let Some(made) = self.writes_made.get_mut(place.server) {
@@ -314,11 +327,11 @@ impl Recorded<'_, '_> {
     fn finish(mut self, output: Result<Value, Failure>) -> Replay {
         match &output {
             Err(failure) if failure.code == NOT_RECORDED => {}
-            Err(failure) => self.breaches.push(Breach::Failed(failure.clone())),
+            Err(failure) => self.breach(Breach::Failed(failure.clone())),
             Ok(_) => {
                 for (call, act) in self.recording.script.calls.iter().enumerate() {
                     if self.used.get(call) == Some(&false) && (act.keep || !reads(act)) {
-                        self.breaches.push(Breach::Missing { call });
+                        self.breach(Breach::Missing { call });
                     }
                 }
             }

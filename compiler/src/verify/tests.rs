@@ -260,6 +260,27 @@ fn a_run_that_ended_in_the_middle_is_refused_unless_it_is_partial() {
     assert_eq!(told(&verify(&steps, &[cut], true)), Vec::<String>::new());
 }
 
+#[test]
+fn a_script_without_what_nobody_needs_has_all_its_writes() {
+    let script = script::read(&trace("{}", CALLS), false, &mut Vec::new());
+    let ids = |script: &Script| script.calls.iter().map(|c| c.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(&script.only(&Default::default())), ["call_2", "call_3", "call_5"]);
+    assert_eq!(ids(&script.only(&[0].into())), ["call_1", "call_2", "call_3", "call_5"]);
+}
+
+#[test]
+fn of_many_differences_some_are_told() {
+    let steps = "steps:
+  - id: each
+    for: { each: n, in: \"${{ split('a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a', ',') }}\" }
+    steps:
+      - { id: do, call: a/do, with: { n: \"${{ n }}\" }, catch: { steps: [ { id: pass, set: { } } ] } }
+";
+    let verdict = verify(&workflow(steps), &[trace("{}", "a/do {\"n\": \"a\"} -> 1")], false);
+    assert_eq!(verdict.diagnostics.len(), 21);
+    assert!(told(&verdict).contains(&"error replay-differs the recording: 4 more differences".to_owned()));
+}
+
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -70,7 +70,7 @@ fn is_opaque(token: &str) -> bool {
     digits > 0 && !is_technical(token, digits)
 }
 
-/// Words with a number that name a technique, and numbers with a unit: the same in every run.
+/// Words with a number, and numbers with a unit: the same in every run.
 fn is_technical(token: &str, digits: usize) -> bool {
     const WORDS: &[&str] =
         &["amd", "arm", "base", "es", "float", "h", "http", "int", "ipv", "mp", "oauth", "python", "rfc", "sha", "uint", "utf", "win", "x"];
@@ -79,8 +79,17 @@ fn is_technical(token: &str, digits: usize) -> bool {
     let leading = token.bytes().take_while(u8::is_ascii_digit).count();
     let trailing = token.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (Some(word), Some(unit)) = (token.get(..token.len() - trailing), token.get(leading..)) else { return false };
-    (digits == trailing && digits <= 5 && WORDS.contains(&word))
-        || (digits == leading && digits <= 4 && (unit.len() <= 2 || UNITS.contains(&unit)))
+    let numbered = digits == trailing && ((digits <= 5 && WORDS.contains(&word)) || (digits == 1 && reads_like_a_word(word)));
+    numbered || (digits == leading && digits <= 4 && (unit.len() <= 2 || UNITS.contains(&unit)))
+}
+
+/// Whether letters can be spoken: `session`, not `onpmauq`.
+fn reads_like_a_word(letters: &str) -> bool {
+    let is_vowel = |b: &u8| matches!(b, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+    let vowels = letters.bytes().filter(|b| is_vowel(b)).count();
+    let longest = letters.as_bytes().split(is_vowel).map(<[u8]>::len).max().unwrap_or(0);
+    let lone_q = letters.contains('q') && !letters.contains("qu");
+    letters.len() >= 5 && vowels * 4 >= letters.len() && vowels * 3 <= letters.len() * 2 && longest <= 3 && !lone_q
 }
 
 /// The length of the date or instant that starts at `at`.
@@ -283,11 +292,11 @@ mod tests {
     #[test]
     fn ids_are_opaque_and_words_dates_and_measures_are_not() {
         assert_eq!(found("img_fe9ubkpk and bsk-177120 at https://x.de/u/Ab3dEf7?x=%2Fzz9yy8"), ["fe9ubkpk", "177120", "Ab3dEf7", "zz9yy8"]);
-        assert_eq!(found("img_wzojwq18 acct77 3d5f6"), ["wzojwq18", "acct77", "3d5f6"]);
+        assert_eq!(found("img_wzojwq18 onpmauq4 acct77 3d5f6"), ["wzojwq18", "onpmauq4", "acct77", "3d5f6"]);
         assert_eq!(found(r#"{"a":"line\nzz9yy8","b":"\u00e9zz9yy8"}"#), ["zz9yy8", "zz9yy8"]);
         assert_eq!(found("9007199254740993 00123456"), ["9007199254740993", "00123456"]);
         for text in [
-            "oauth2 SHA256 base64 1080p 100mb 30days",
+            "session2 claim1 oauth2 SHA256 base64 1080p 100mb 30days",
             "2026-01-02T03:04:05.123456Z",
             "2026-01-02 10:00",
             "0.123456789 1234567.5",

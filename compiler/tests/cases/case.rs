@@ -6,7 +6,7 @@ use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_compiler::trace::{Outcome, Trace};
 use ltc_compiler::{Compilation, Options, compile, hints, ingest};
 use ltc_workflow::advance::Start;
-use ltc_workflow::{Object, Workflow, json, yaml};
+use ltc_workflow::{Object, Value, Workflow, json, yaml};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,10 +35,18 @@ pub struct Made {
 
 /// Reads the folder of a case.
 pub fn read(folder: &Path) -> Result<Case, String> {
+    read_with(folder, &|_, bytes| bytes)
+}
+
+/// What is done to a recording before it is read: its name, and its bytes.
+pub type Change<'c> = &'c dyn Fn(&mut String, Vec<u8>) -> Vec<u8>;
+
+/// Reads the folder of a case, with its recordings changed.
+pub fn read_with(folder: &Path, change: Change<'_>) -> Result<Case, String> {
     let case = Case {
         must: must(folder)?,
-        recordings: recordings(folder, folder)?,
-        worlds: recordings(folder, &folder.join("worlds"))?,
+        recordings: recordings(folder, folder, change)?,
+        worlds: recordings(folder, &folder.join("worlds"), change)?,
         folder: folder.to_owned(),
     };
     if case.recordings.is_empty() {
@@ -54,7 +62,7 @@ pub fn must(folder: &Path) -> Result<Must, String> {
 }
 
 /// The recordings in `at`, with the hints and servers of `folder` applied.
-fn recordings(folder: &Path, at: &Path) -> Result<Vec<(String, Trace)>, String> {
+fn recordings(folder: &Path, at: &Path, change: Change<'_>) -> Result<Vec<(String, Trace)>, String> {
     let Ok(entries) = fs::read_dir(at) else { return Ok(Vec::new()) };
     let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "json") && f.file_name().is_some_and(|n| n != "servers.json"));
@@ -63,13 +71,26 @@ fn recordings(folder: &Path, at: &Path) -> Result<Vec<(String, Trace)>, String> 
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = fs::read(&file).map_err(|e| format!("{name}: {e}"))?;
-        let mut ingested = ingest::read(&name, &bytes, None).map_err(|d| format!("{name} is refused: {}", lines(&d)))?;
-        for trace in &mut ingested.traces {
+        let mut file_name = name.clone();
+        let bytes = change(&mut file_name, bytes);
+        let mut traces = match ingest::read(&file_name, &bytes, None) {
+            Ok(ingested) => ingested.traces,
+            Err(errors) if errors.iter().all(|d| d.code == "no-tool-calls") => vec![without_calls(&bytes)?],
+            Err(errors) => return Err(format!("{name} is refused: {}", lines(&errors))),
+        };
+        for trace in &mut traces {
             beside(folder, trace)?;
         }
-        found.extend(ingested.traces.into_iter().map(|trace| (name.clone(), trace)));
+        found.extend(traces.into_iter().map(|trace| (name.clone(), trace)));
     }
     Ok(found)
+}
+
+/// A world in which there is nothing to do.
+fn without_calls(bytes: &[u8]) -> Result<Trace, String> {
+    let value = json::parse(bytes).map_err(|e| e.to_string())?;
+    let input = value.get("input").and_then(Value::as_object).cloned();
+    Ok(Trace { input, output: value.get("output").cloned(), ..Trace::default() })
 }
 
 /// Applies `servers.json` and `hints.yaml`, where they are.
@@ -193,7 +214,8 @@ impl Case {
         world::differences(workflow, trace, &start, left_out).into_iter().map(|d| format!("{name}: {d}")).collect()
     }
 
-    /// Secrets of must.yaml, and names that only the compiler knows, that stand in anything that people see.
+    /// Secrets of must.yaml, and names that only the compiler knows, that stand in anything that people see; and inputs that are used
+    /// without being named.
     pub fn leaks(&self, made: &Made) -> Vec<String> {
         let texts = [("workflow", &made.print), ("diagnostics", &made.diagnostics), ("explanation", &made.explanation)];
         let leaks = |(name, value): (&String, &String)| {
@@ -201,7 +223,8 @@ impl Case {
             places.map(|(what, _)| format!("the {what} shows the secret {name}")).collect::<Vec<_>>()
         };
         let inner = texts.iter().filter(|(_, text)| text.contains("__n")).map(|(what, _)| format!("the {what} shows a name like __n0__"));
-        self.must.secrets.iter().flat_map(leaks).chain(inner).collect()
+        let all = made.print.contains("\"${{ inputs }}\"").then(|| "all inputs together are a value".to_owned());
+        self.must.secrets.iter().flat_map(leaks).chain(inner).chain(all).collect()
     }
 
     /// Ids of must.yaml that no recording has: a slip of the pen that would make a check say nothing.

@@ -1,0 +1,115 @@
+//! Fixed texts by which a part of a text is found again.
+
+use crate::text::{is_opaque, tokens};
+
+pub(super) fn common_prefix(a: &str, b: &str) -> usize {
+    a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
+}
+
+pub(super) fn common_suffix(a: &str, b: &str) -> usize {
+    a.chars().rev().zip(b.chars().rev()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum()
+}
+
+/// The places between words in `text` from `start` to `end`.
+pub(super) fn borders(text: &str, start: usize, end: usize) -> Vec<usize> {
+    (start..=end).filter(|at| text.is_char_boundary(*at) && crate::text::is_border(text, *at)).collect()
+}
+
+/// Fixed texts before and after a part of `text` by which `between` finds it again, the shortest that work first.
+pub(super) fn anchors(text: &str, span: (usize, usize)) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for before in befores(text, span.0).into_iter().filter(|b| is_anchor(b)) {
+        let from = match before.is_empty() {
+            true => 0,
+            false => match text.find(before) {
+                Some(at) => at + before.len(),
+                None => continue,
+            },
+        };
+        if from != span.0 {
+            continue;
+        }
+        for after in afters(text, span.1).into_iter().filter(|a| is_anchor(a)) {
+            let to = if after.is_empty() { Some(text.len()) } else { text.get(from..).and_then(|t| t.find(after)).map(|at| from + at) };
+            if to == Some(span.1) {
+                found.push((before.to_owned(), after.to_owned()));
+                break;
+            }
+        }
+        if found.len() > 3 {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a fixed text can be trusted to stand there again: short, and of signs that people write.
+fn is_anchor(text: &str) -> bool {
+    text.chars().count() <= 48 && !text.contains(|c: char| c == '\\' || (c.is_control() && c != '\n'))
+}
+
+/// Fixed texts that stand before and after every one of several parts of `text`.
+pub(super) fn common_anchors(text: &str, spans: &[(usize, usize)]) -> Option<(String, String)> {
+    const LONGEST: usize = 24;
+    let heads: Vec<&str> = spans.iter().map(|(start, _)| text.get(..*start)).collect::<Option<_>>()?;
+    let tails: Vec<&str> = spans.iter().map(|(_, end)| text.get(*end..)).collect::<Option<_>>()?;
+    let head = *heads.first()?;
+    let tail = *tails.first()?;
+    let shared = heads.iter().fold(head.len(), |n, other| n.min(common_suffix(head, other))).min(LONGEST);
+    let before = (head.len() - shared..head.len()).filter_map(|at| head.get(at..)).find(|t| !t.starts_with(char::is_alphanumeric))?;
+    let shared = tails.iter().fold(tail.len(), |n, other| n.min(common_prefix(tail, other))).min(LONGEST);
+    let after = tail.get(..shared).filter(|t| !t.is_empty())?;
+    let separators = after.find(char::is_alphanumeric).unwrap_or(after.len());
+    let short = after.get(..separators).filter(|t| !t.is_empty()).unwrap_or(after);
+    let all = |after: &str| {
+        let mut rest = text;
+        let mut found = Vec::new();
+        while let Some(from) = rest.find(before).and_then(|at| rest.get(at + before.len()..)) {
+            let Some(end) = from.find(after) else { break };
+            found.extend(from.get(..end));
+            rest = from.get(end..).unwrap_or_default();
+        }
+        found
+    };
+    let wanted: Vec<&str> = spans.iter().filter_map(|(start, end)| text.get(*start..*end)).collect();
+    [short, after].into_iter().find(|after| all(after) == wanted).map(|after| (before.to_owned(), after.to_owned()))
+}
+
+/// Texts that end where the part starts, from one word to the start of the line and beyond; none that holds what may be another id next time.
+fn befores(text: &str, start: usize) -> Vec<&str> {
+    if start == 0 {
+        return vec![""];
+    }
+    let head = text.get(..start).unwrap_or_default();
+    let line = head.rfind('\n').map_or(0, |at| at + 1);
+    let mut starts: Vec<usize> = tokens(head).iter().rev().take(8).map(|t| t.start).collect();
+    starts.push(line);
+    if start == line && line > 0 {
+        starts.push(line - 1);
+    }
+    starts.push(0);
+    let mut found: Vec<&str> = starts.into_iter().filter_map(|at| head.get(at..)).collect();
+    found.dedup();
+    let stays = |t: &&str| !t.is_empty() && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default()));
+    let good = found.into_iter().filter(stays);
+    let punctuation = head.char_indices().rev().take_while(|(_, c)| !c.is_alphanumeric()).last().and_then(|(at, _)| head.get(at..));
+    good.chain(punctuation).collect()
+}
+
+/// Texts that start where the part ends: the separators, with one word, with two; or nothing where it ends the text.
+fn afters(text: &str, end: usize) -> Vec<&str> {
+    let tail = text.get(end..).unwrap_or_default();
+    if tail.is_empty() {
+        return vec![""];
+    }
+    let words = tokens(tail);
+    let first = tail.chars().next().map_or(0, char::len_utf8);
+    let mut ends = vec![first, words.first().map_or(tail.len(), |t| t.start)];
+    ends.extend(words.iter().take(3).map(|t| t.end));
+    ends.into_iter().filter_map(|at| tail.get(..at)).filter(|t| !t.is_empty()).collect()
+}
+
+/// Whether a word of a text is likely to be another one next time.
+fn is_volatile(word: &str) -> bool {
+    is_opaque(word) || word.bytes().any(|b| b.is_ascii_digit())
+}

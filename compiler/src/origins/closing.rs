@@ -1,0 +1,102 @@
+//! From a place to an expression: the positions on the way are closed by picks, and a part of a text is cut out.
+
+use super::candidates::literal;
+use super::scope::Relative;
+use super::{Explainer, Use};
+use crate::index::{PathStep, Place};
+use crate::text::is_date;
+use ltc_workflow::Value;
+use ltc_workflow::expr::{Expr, Function};
+
+/// What a cut out of prose costs more.
+const COST_OF_A_CUT: f64 = 2.0;
+
+/// A place, told as an expression without open positions.
+#[derive(Clone, Debug)]
+pub(super) struct Closed {
+    /// The expression.
+    pub expr: Expr,
+    /// What the picks on the way cost.
+    pub cost: f64,
+    /// What was guessed on the way.
+    pub guesses: Vec<String>,
+}
+
+/// How many ways to one place are followed.
+const MOST_WAYS: usize = 4;
+
+impl Explainer<'_> {
+    /// The ways to close the positions of a place, cheapest first.
+    pub(super) fn closings(&self, relative: &Relative, used: &Use, place: Option<&Place>) -> Vec<Closed> {
+        let Some(value) = self.value_in(&relative.base, used.frame) else { return Vec::new() };
+        let mut ways = vec![(Closed { expr: relative.base.clone(), cost: 0.0, guesses: Vec::new() }, value)];
+        for (number, step) in relative.path.iter().enumerate() {
+            // The list in the recording, where the way has come to the value that holds it.
+            let list = place.and_then(|p| {
+                let left = relative.path.len() - number;
+                let at = p.path.len().checked_sub(left)?;
+                (p.path.get(at..) == relative.path.get(number..)).then(|| (p.source, p.path.iter().take(at).cloned().collect()))
+            });
+            let mut next = Vec::new();
+            for (way, value) in ways {
+                let inside = match step {
+                    PathStep::Key(key) => {
+                        let Some(inner) = value.get(key) else { continue };
+                        for entry in self.entries(&way.expr, &value, key, used, list.as_ref()) {
+                            let guesses = way.guesses.iter().cloned().chain(entry.guesses).collect();
+                            next.push((Closed { expr: entry.expr, cost: way.cost + entry.cost, guesses }, inner.clone()));
+                        }
+                        continue;
+                    }
+                    PathStep::Json => {
+                        value.as_str().and_then(crate::index::open_json).map(|v| (way.expr.clone().apply(Function::ParseJson), v))
+                    }
+                    PathStep::Python => {
+                        value.as_str().and_then(crate::index::open_python).map(|v| (way.expr.clone().apply(Function::ParsePython), v))
+                    }
+                    PathStep::Index(at) => {
+                        let Some(item) = value.at(*at) else { continue };
+                        for pick in self.picks(&way.expr, &value, *at, used, list.as_ref()) {
+                            let guesses = way.guesses.iter().cloned().chain(pick.guesses).collect();
+                            next.push((Closed { expr: pick.expr, cost: way.cost + pick.cost, guesses }, item.clone()));
+                        }
+                        continue;
+                    }
+                };
+                next.extend(inside.map(|(expr, v)| (Closed { expr, ..way }, v)));
+            }
+            next.sort_by(|a, b| a.0.cost.total_cmp(&b.0.cost));
+            next.truncate(MOST_WAYS);
+            ways = next;
+        }
+        ways.into_iter().map(|(way, _)| way).collect()
+    }
+
+    /// The ways to cut a part out of the text that `expr` gives, with what they cost.
+    pub(super) fn cuts(&self, expr: &Expr, span: (usize, usize), frame: crate::tree::FrameId, of_input: bool) -> Vec<(Expr, f64)> {
+        let Some(Value::String(text)) = self.value_in(expr, frame) else { return Vec::new() };
+        let Some(part) = text.get(span.0..span.1) else { return Vec::new() };
+        if span == (0, part.len()) && is_date(part) && is_date(&text) {
+            return vec![(expr.clone().apply(Function::Date), 0.0)];
+        }
+        // All of an input is data: only its separators can be expected again.
+        let is_structure = |(before, after): &(String, String)| !format!("{before}{after}").contains(char::is_alphanumeric);
+        let anchors = super::anchors::anchors(&text, span).into_iter().filter(|a| !of_input || is_structure(a));
+        let cut = |(before, after): (String, String)| {
+            let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
+            (call, COST_OF_A_CUT)
+        };
+        let last = last_segment(&text, span).map(|separator| {
+            let parts = Expr::Call(Function::Split, vec![expr.clone(), literal(&separator)]);
+            (parts.apply(Function::Last), COST_OF_A_CUT)
+        });
+        last.into_iter().chain(anchors.map(cut)).collect()
+    }
+}
+
+/// The separator behind which a part of a text without blanks is the last one: `41` in `https://git.example.com/issues/41`.
+fn last_segment(text: &str, span: (usize, usize)) -> Option<String> {
+    let separator = text.get(..span.0)?.chars().next_back().filter(|c| "/:#?&=|,;@".contains(*c))?;
+    let inside = text.get(span.0..)?.contains(separator);
+    (span.1 == text.len() && !inside && !text.contains(char::is_whitespace)).then(|| separator.to_string())
+}

@@ -1,0 +1,254 @@
+//! Parts of a text that come from elsewhere: which they may be, and which of them together explain most.
+
+use super::candidates::{Candidate, From, literal};
+use super::lists::Domain;
+use super::scope::Relative;
+use super::{Explainer, Spot, Use};
+use crate::index::{PathStep, Source, windows};
+use crate::reroll::patterns::{PatternStep, is_visible};
+use crate::text::{bits, is_border, is_name, is_specific, tokens, tokens_from};
+use crate::tree::FrameId;
+use ltc_workflow::Value;
+use ltc_workflow::expr::{Expr, Function, OverFunction};
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+
+/// What a reference inside a text costs more than one that is the whole value.
+const COST_OF_A_PART: f64 = 2.0;
+
+/// What a part is worth more where another part of the same text comes from the same object.
+const WORTH_OF_A_NEIGHBOUR: f64 = 7.0;
+
+/// Texts of more words than this hold nothing in another shape.
+const MOST_SHAPED: usize = 60;
+
+/// Texts longer than this many windows are taken as they are.
+const MOST_WINDOWS: usize = 60_000;
+
+/// A part of a text that a reference gives.
+pub(super) struct Part {
+    pub start: usize,
+    pub end: usize,
+    pub expr: Expr,
+    pub score: f64,
+    pub object: Option<Expr>,
+}
+
+/// A list, the keys to a field of its items, and where in a text the field of each item stands.
+type Listed = (Domain, Vec<SmolStr>, BTreeMap<usize, (usize, usize)>);
+
+impl Explainer<'_> {
+    /// What is known in other shapes, where these differ from it: the text, and the expression that gives it.
+    pub(super) fn shapes(&self, frame: FrameId, text: &str) -> Vec<(SmolStr, Expr)> {
+        if tokens_from(text, 0).nth(MOST_SHAPED).is_some() {
+            return Vec::new();
+        }
+        let given = self.given_features(&[frame]).into_iter().map(|f| f.expr);
+        let recent = self.recent.iter().filter(|_| looks_shaped(text)).cloned();
+        let mut found = Vec::new();
+        for expr in given.chain(recent) {
+            let Some(Value::String(text)) = self.value_in(&expr, frame) else { continue };
+            for function in [Function::Slug, Function::Lower, Function::Upper, Function::UrlEncode] {
+                let shaped = expr.clone().apply(function);
+                if let Some(Value::String(shape)) = self.value_in(&shaped, frame)
+                    && shape != text
+                    && !found.iter().any(|(known, _)| *known == shape)
+                {
+                    found.push((shape, shaped));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether parts of a text come from somewhere.
+    pub(super) fn has_parts(&self, spot: &Spot, uses: &[Use]) -> bool {
+        uses.first().and_then(|u| Some(!self.best_parts(spot, u, u.value.as_str()?).is_empty())).unwrap_or(false)
+    }
+
+    /// The parts that together explain most, without overlap.
+    pub(super) fn best_parts(&self, spot: &Spot, model: &Use, text: &str) -> Vec<Part> {
+        let found = self.parts(spot, model, text, &[]);
+        let chosen = without_overlap(found, text.len());
+        let objects: Vec<Expr> = chosen.iter().filter_map(|p| p.object.clone()).collect();
+        if objects.is_empty() {
+            return chosen;
+        }
+        without_overlap(self.parts(spot, model, text, &objects), text.len())
+    }
+
+    pub(super) fn parts(&self, spot: &Spot, model: &Use, text: &str, neighbours: &[Expr]) -> Vec<Part> {
+        let run = self.tree.run(model.frame);
+        let (Some(index), windows) = (self.indexes.get(run), windows(text)) else { return Vec::new() };
+        if windows.len() > MOST_WINDOWS {
+            return Vec::new();
+        }
+        let mut found: Vec<Part> = Vec::new();
+        for (shape, expr) in self.shapes(model.frame, text) {
+            let score = bits(&shape) - 6.0;
+            if score >= 5.0 && shape.len() < text.len() {
+                let places = text.match_indices(shape.as_str()).map(|(at, _)| (at, at + shape.len()));
+                let whole_words = places.filter(|(start, end)| is_border(text, *start) && is_border(text, *end));
+                found.extend(whole_words.map(|(start, end)| Part { start, end, expr: expr.clone(), score, object: None }));
+            }
+        }
+        found.extend(self.listed(model, text, &windows));
+        let mut windows: Vec<(usize, usize)> = windows
+            .into_iter()
+            .filter(|(start, end)| {
+                let part = text.get(*start..*end).unwrap_or_default();
+                !part.trim().is_empty() && (!index.places(part).is_empty() || self.known.contains_key(part))
+            })
+            .collect();
+        windows.sort_by_key(|(start, end)| (std::cmp::Reverse(end - start), *start));
+        for (start, end) in windows {
+            if found.iter().any(|p| p.start <= start && end <= p.end) {
+                continue;
+            }
+            let part = text.get(start..end).unwrap_or_default();
+            let used = [Use { value: Value::from(part), ..model.clone() }];
+            let from = if stands_out(part) { From::Anywhere } else { From::Inputs };
+            let scored = self.scored_references(spot, &used, from).into_iter().filter(|c| may_be_part(part, c));
+            let best = scored
+                .map(|c| {
+                    let object = object_of(&c.expr);
+                    let near = object.as_ref().is_some_and(|o| neighbours.contains(o));
+                    // Inputs are there to be used: inside a text they cost no more than alone.
+                    let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };
+                    (c.score - cost + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, c.expr, object)
+                })
+                .filter(|(score, _, _)| *score > 0.0)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            found.extend(best.map(|(score, expr, object)| Part { start, end, expr: unwrapped(expr), score, object }));
+        }
+        found
+    }
+
+    /// Stretches of a text that hold a field of every item of a list, in order, with the same text between them.
+    pub(super) fn listed(&self, model: &Use, text: &str, windows: &[(usize, usize)]) -> Vec<Part> {
+        let run = self.tree.run(model.frame);
+        let Some((script, index)) = self.scripts.get(run).zip(self.indexes.get(run)) else { return Vec::new() };
+        let mut ways: BTreeMap<String, Listed> = BTreeMap::new();
+        for (start, end) in windows {
+            let part = text.get(*start..*end).unwrap_or_default();
+            for place in index.places(part).iter().filter(|p| p.span.is_none() && is_visible(script, model.call, p)) {
+                for relative in self.relative(place.source, &place.path, model.frame) {
+                    if let Some((domain, position, field)) = as_field_of_item(relative) {
+                        let way = ways.entry(format!("{} {:?} {field:?}", domain.base, domain.pattern)).or_insert((
+                            domain,
+                            field,
+                            BTreeMap::new(),
+                        ));
+                        let known = way.2.entry(position).or_insert((*start, *end));
+                        if end - start > known.1 - known.0 {
+                            *known = (*start, *end);
+                        }
+                    }
+                }
+            }
+        }
+        let mut found = Vec::new();
+        for (domain, field, spots) in ways.into_values().filter(|(_, _, spots)| spots.len() > 1) {
+            let whole = self.elements(&domain, model.frame).is_some_and(|e| e.len() == spots.len());
+            let spots: Vec<(usize, usize)> = spots.into_values().collect();
+            let gaps: Vec<Option<&str>> = spots.windows(2).map(|w| text.get(w.first()?.1..w.get(1)?.0)).collect();
+            let (Some(Some(gap)), Some(first), Some(last)) = (gaps.first(), spots.first(), spots.last()) else { continue };
+            if !whole || gap.is_empty() || gaps.iter().any(|g| *g != Some(*gap)) {
+                continue;
+            }
+            let Some(list) = self.list_expr(&domain, model) else { continue };
+            let item = field.iter().fold(Expr::name("item"), |e, key| e.key(key.clone()));
+            let texts = if field.is_empty() { list } else { list.over(OverFunction::Map, "item", item) };
+            let expr = Expr::Call(Function::Join, vec![texts, literal(gap)]);
+            found.push(Part {
+                start: first.0,
+                end: last.1,
+                expr,
+                score: bits(text.get(first.0..last.1).unwrap_or_default()) * 2.0,
+                object: None,
+            });
+        }
+        found
+    }
+}
+
+/// A place as a field of an item of a list: the list, the item's position, and the keys to the field.
+fn as_field_of_item(relative: Relative) -> Option<(Domain, usize, Vec<SmolStr>)> {
+    let at = relative.path.iter().rposition(|s| matches!(s, PathStep::Index(_)))?;
+    let Some(PathStep::Index(position)) = relative.path.get(at) else { return None };
+    let field = relative.path.iter().skip(at + 1).map(|s| match s {
+        PathStep::Key(key) => Some(key.clone()),
+        PathStep::Index(_) | PathStep::Json | PathStep::Python => None,
+    });
+    let field = field.collect::<Option<Vec<SmolStr>>>()?;
+    let pattern = relative.path.iter().take(at).cloned().map(PatternStep::Step).chain([PatternStep::Any]).collect();
+    Some((Domain { base: relative.base, pattern }, *position, field))
+}
+
+/// Whether a part of a text may come from there. Words of a language stand in every text: only an input, a name or something specific counts;
+/// what a result gives back of its call's own arguments never does, and prose only gives what is specific.
+fn may_be_part(part: &str, candidate: &Candidate) -> bool {
+    if matches!(candidate.expr, Expr::Literal(_)) || candidate.echo {
+        return false;
+    }
+    let is_cut = matches!(&candidate.expr, Expr::Call(Function::Between, _));
+    match candidate.source {
+        Source::Input | Source::Task => true,
+        Source::Call(_) if is_cut => is_specific(part) && bits(part) >= 18.0,
+        Source::Call(_) => stands_out(part),
+    }
+}
+
+/// Whether a part of a text is more than a few words of a language.
+fn stands_out(part: &str) -> bool {
+    is_specific(part) || is_name(part) || tokens(part).len() > 3
+}
+
+/// A reference inside a text needs no `to_string` around it.
+pub(super) fn unwrapped(expr: Expr) -> Expr {
+    match expr {
+        Expr::Call(Function::ToString, mut arguments) if arguments.len() == 1 => arguments.pop().unwrap_or(Expr::Omit),
+        other => other,
+    }
+}
+
+/// The object that a reference takes a field of.
+fn object_of(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Key(base, _) if !matches!(**base, Expr::Name(_)) => Some((**base).clone()),
+        _ => None,
+    }
+}
+
+/// The parts of the greatest total score of which none overlap, in order.
+fn without_overlap(mut parts: Vec<Part>, length: usize) -> Vec<Part> {
+    parts.sort_by_key(|p| (p.end, p.start));
+    let mut best: BTreeMap<usize, (f64, Vec<usize>)> = BTreeMap::from([(0, (0.0, Vec::new()))]);
+    for (number, part) in parts.iter().enumerate() {
+        let Some((score, chain)) = best.range(..=part.start).next_back().map(|(_, b)| b.clone()) else { continue };
+        let total = score + part.score;
+        let so_far = best.range(..=part.end).next_back().map_or(0.0, |(_, (s, _))| *s);
+        if total > so_far {
+            best.insert(part.end, (total, [chain, vec![number]].concat()));
+        }
+    }
+    let chosen = best.range(..=length).next_back().map(|(_, (_, chain))| chain.clone()).unwrap_or_default();
+    let mut kept: Vec<Part> = Vec::new();
+    for (number, part) in parts.into_iter().enumerate() {
+        if chosen.contains(&number) {
+            kept.push(part);
+        }
+    }
+    kept
+}
+
+/// Whether a text may hold something in another shape: words with dashes between them, percent signs, or one case throughout.
+pub(super) fn looks_shaped(text: &str) -> bool {
+    let letters = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+    let dashed = text.match_indices('-').any(|(at, _)| {
+        letters(text.get(..at).and_then(|t| t.chars().next_back())) && letters(text.get(at + 1..).and_then(|t| t.chars().next()))
+    });
+    let one_case = || !text.chars().any(char::is_lowercase) || !text.chars().any(char::is_uppercase);
+    let lone = !text.contains(char::is_whitespace) && text.len() < 200;
+    dashed || text.contains('%') || (lone && text.chars().filter(|c| c.is_alphabetic()).count() > 5 && !is_specific(text) && one_case())
+}
