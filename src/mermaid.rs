@@ -151,7 +151,10 @@ impl Picture {
 fn label(step: &Step) -> String {
     let id = &step.id;
     match &step.kind {
-        StepKind::Call { server, tool, .. } => format!("{id}\n{server}/{tool}"),
+        StepKind::Call { server, tool, .. } => {
+            let fails = step.fail_when.as_ref().map(|test| format!("\nfails when {}", print_short(test))).unwrap_or_default();
+            format!("{id}\n{server}/{tool}{fails}")
+        }
         StepKind::For { each, list, test: Some(test), .. } => {
             format!("{id}: for each {each} in {} where {}", print_short(list), print_short(test))
         }

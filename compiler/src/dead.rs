@@ -3,7 +3,7 @@
 //! Before: `list_branches, get_pull, rename_branch`, where only the branch's name is used. After: `list_branches, rename_branch`. A write
 //! stays, whoever uses its result; so does a tool whose effect nobody knows, one that a hint keeps, and a poll, which waits for something.
 
-use crate::origins::{Plan, Point, Presence};
+use crate::plan::{Plan, Point, Presence};
 use crate::region::LoopKind;
 use crate::rewrite;
 use crate::script::Script;

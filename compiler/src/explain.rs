@@ -1,9 +1,10 @@
 //! Where everything in a workflow comes from, for people and for machines.
 
 use crate::diagnostics::visible;
-use crate::lower::Lowered;
-use crate::origins::{Origin, Plan, Secrets};
+use crate::naming::Names;
+use crate::plan::{Finding, Origin, Plan};
 use crate::script::Script;
+use crate::secrecy::Secrets;
 use crate::tree::{NodeId, NodeKind};
 use ltc_workflow::{Object, Value, json};
 use smol_str::SmolStr;
@@ -46,40 +47,41 @@ pub struct Argument {
     pub losers: Vec<(String, String)>,
 }
 
-/// Explains a plan.
-pub fn explanation(plan: &Plan, lowered: &Lowered, scripts: &[Script]) -> Explanation {
-    let mut steps = Vec::new();
+/// Explains a plan of which `steps` became a workflow; `names` tells what they are called there.
+pub fn explanation(plan: &Plan, names: &Names, steps: &BTreeMap<NodeId, SmolStr>, scripts: &[Script]) -> Explanation {
+    let mut explained = Vec::new();
     let mut dropped = Vec::new();
     let mut findings: BTreeMap<Option<NodeId>, Vec<Argument>> = BTreeMap::new();
     for finding in &plan.findings {
-        findings.entry(finding.node).or_default().push(argument(finding, lowered));
+        findings.entry(finding.node).or_default().push(argument(finding, names));
     }
     for (number, node) in plan.tree.nodes.iter().enumerate() {
         let id = NodeId(number);
         let NodeKind::Call { server, tool, calls } = &node.kind else { continue };
         let act = |frame: &crate::tree::FrameId, call: &usize| scripts.get(plan.tree.run(*frame))?.calls.get(*call);
-        let Some(step) = lowered.steps.get(&id) else {
+        let Some(step) = steps.get(&id) else {
             let acts = calls.iter().filter_map(|(frame, call)| act(frame, call));
             dropped.extend(acts.map(|a| (visible(&a.place()), "it only reads, and nothing uses its result".to_owned())));
             continue;
         };
-        let arguments = findings.remove(&Some(id)).unwrap_or_default();
+        let mut arguments = findings.remove(&Some(id)).unwrap_or_default();
+        arguments.sort_by(|a, b| a.path.cmp(&b.path));
         let told = |frame: &crate::tree::FrameId, id: &SmolStr| match scripts.len() {
             1 => id.clone(),
             _ => SmolStr::new(format!("{id} of run {}", plan.tree.run(*frame) + 1)),
         };
         let recorded: Vec<SmolStr> = calls.iter().filter_map(|(frame, call)| Some(told(frame, &act(frame, call)?.id))).collect();
-        steps.push(Explained { step: step.clone(), tool: visible(&format!("{server}/{tool}")), calls: recorded, arguments });
+        explained.push(Explained { step: step.clone(), tool: visible(&format!("{server}/{tool}")), calls: recorded, arguments });
     }
-    let arguments = findings.remove(&None).unwrap_or_default();
+    let mut arguments = findings.remove(&None).unwrap_or_default();
+    arguments.sort_by(|a, b| a.path.cmp(&b.path));
     if !arguments.is_empty() {
-        steps.push(Explained { step: SmolStr::new("output"), tool: String::new(), calls: Vec::new(), arguments });
+        explained.push(Explained { step: SmolStr::new("output"), tool: String::new(), calls: Vec::new(), arguments });
     }
-    Explanation { steps, dropped }
+    Explanation { steps: explained, dropped }
 }
 
-fn argument(finding: &crate::origins::Finding, lowered: &Lowered) -> Argument {
-    let names = &lowered.renamed;
+fn argument(finding: &Finding, names: &Names) -> Argument {
     let (kind, origin) = match &finding.origin {
         Origin::Reference(expr) => ("reference", names.in_expr(expr.clone()).to_string()),
         Origin::Text(template) => ("text", json::to_string(&names.in_template(template.clone()).print())),

@@ -5,8 +5,8 @@
 //! did not get to the node, and a test will have to say why.
 
 use crate::index::{Index, PathStep, Source};
-use crate::region::{Item, Loop, LoopKind, Region, Round};
-use crate::reroll::{Signature, patterns, signature};
+use crate::patterns;
+use crate::region::{Item, Loop, LoopKind, Region, Round, Signature, signature};
 use crate::script::Script;
 use crate::tree::{self, Body, BodyId, Frame, FrameId, Node, NodeId, NodeKind, Tree};
 use smol_str::SmolStr;

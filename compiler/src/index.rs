@@ -4,9 +4,9 @@
 //! values that are looked for are collected first, so that a walk over the results keeps only what may matter: memory follows the
 //! arguments, not the results.
 
+use crate::placeholders::is_reserved;
 use crate::script::Script;
 use crate::text::{bits, hash, is_date, is_name, is_specific, tokens, tokens_from};
-use crate::tree::is_reserved;
 use ltc_workflow::Value;
 use ltc_workflow::expr::parse_python;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -24,7 +24,6 @@ mod mcp_jsonrpc;
 mod moments;
 mod mutations;
 mod names;
-pub(crate) mod node;
 mod openai_chat;
 mod openai_responses;
 mod otlp;
@@ -45,6 +44,7 @@ mod words;
 mod yaml;
 
 use crate::diagnostics::{Diagnostic, Severity};
+use crate::node;
 use crate::trace::Trace;
 use problems::Notes;
 

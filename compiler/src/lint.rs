@@ -18,7 +18,7 @@ mod unused_read;
 mod unused_secret;
 
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::lower::server_name;
+use crate::identifiers::server_name;
 use crate::script;
 use crate::steps::{self, Part};
 use crate::trace::{Server, Tool};

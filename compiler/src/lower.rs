@@ -4,18 +4,17 @@
 //! of each round, and one order for everything whose order means nothing, so that the same recording gives the same bytes.
 
 mod gather;
-mod naming;
-pub mod order;
 mod servers;
 
-pub use naming::server as server_name;
-
-use crate::dead::alive;
 use crate::diagnostics::Diagnostic;
-use crate::origins::{Plan, Point, Presence, to_expr};
+use crate::identifiers::server_name;
+use crate::naming::{self, Names};
+use crate::order;
+use crate::plan::{Plan, Point, Presence};
 use crate::region::LoopKind;
 use crate::rewrite;
-use crate::script::Script;
+use crate::script::{self, Script};
+use crate::steps;
 use crate::tree::{BodyId, NodeId, NodeKind};
 use ltc_workflow::Object;
 use ltc_workflow::document::{Case, Retry, Step, StepKind, ToolEffect, Workflow};
@@ -34,16 +33,15 @@ pub struct Lowered {
     /// The nodes that are part of the workflow.
     pub alive: BTreeSet<NodeId>,
     /// Names in expressions, for messages that were written before there were any.
-    pub renamed: naming::Names,
+    pub renamed: Names,
     /// Per run: what the workflow's inputs were.
     pub given: Vec<Object>,
     /// What was found out on the way.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Makes the document of a plan.
-pub fn lower(mut plan: Plan, scripts: &[Script], name: Option<&str>) -> (Plan, Lowered) {
-    let alive = alive(&plan, scripts);
+/// Makes the document of the nodes of a plan that are alive.
+pub fn lower(mut plan: Plan, scripts: &[Script], alive: BTreeSet<NodeId>, name: Option<&str>) -> (Plan, Lowered) {
     let mut names = naming::names(&plan, &alive);
     let kept = gather::narrow(&mut plan, &alive, &mut names);
     let mut lowering = Lowering { plan: &plan, scripts, alive: &alive, names: &mut names, kept, fresh: BTreeMap::new() };
@@ -89,50 +87,18 @@ fn inputs(plan: &Plan, scripts: &[Script], steps: &[Step], output: Option<&Templ
             used.insert(key.clone());
         }
     };
-    steps.iter().for_each(|step| each_expr(step, &mut see));
+    steps::each(steps, &mut |step, _| steps::parts(step).into_iter().for_each(|part| steps::each_expr(part, &mut see)));
     output.iter().for_each(|o| rewrite::each_in(o, &mut see));
     let given = |name: &SmolStr| scripts.iter().any(|s| s.input.contains_key(name));
     let kept = plan.inputs.sorted().into_iter().filter(|(name, _)| given(name) || used.contains(*name));
     kept.map(|(name, schema)| (name.clone(), schema.clone())).collect()
 }
 
-/// Sees every expression of a step and the steps in it.
-pub fn each_expr(step: &Step, see: &mut dyn FnMut(&Expr)) {
-    step.when.iter().for_each(|e| rewrite::each(e, see));
-    if let Some(catch) = &step.catch {
-        catch.when.iter().for_each(|e| rewrite::each(e, see));
-        catch.steps.iter().for_each(|s| each_expr(s, see));
-    }
-    match &step.kind {
-        StepKind::Call { with, .. } | StepKind::Set { values: with } | StepKind::Run { with, .. } => {
-            with.iter().for_each(|(_, t)| rewrite::each_in(t, see))
-        }
-        StepKind::For { list, test, gather, steps, .. } => {
-            rewrite::each(list, see);
-            test.iter().for_each(|e| rewrite::each(e, see));
-            gather.iter().for_each(|t| rewrite::each_in(t, see));
-            steps.iter().for_each(|s| each_expr(s, see));
-        }
-        StepKind::Repeat { until, gather, steps, .. } => {
-            rewrite::each(until, see);
-            gather.iter().for_each(|t| rewrite::each_in(t, see));
-            steps.iter().for_each(|s| each_expr(s, see));
-        }
-        StepKind::Switch { cases } => cases.iter().for_each(|case| {
-            case.when.iter().for_each(|e| rewrite::each(e, see));
-            case.steps.iter().for_each(|s| each_expr(s, see));
-        }),
-        StepKind::Parallel { branches } => branches.iter().flatten().for_each(|s| each_expr(s, see)),
-        StepKind::Escalate { message, data, .. } => std::iter::once(message).chain(data).for_each(|t| rewrite::each_in(t, see)),
-        StepKind::Wait { .. } => {}
-    }
-}
-
 struct Lowering<'p> {
     plan: &'p Plan,
     scripts: &'p [Script],
     alive: &'p BTreeSet<NodeId>,
-    names: &'p mut naming::Names,
+    names: &'p mut Names,
     kept: BTreeMap<NodeId, Template>,
     /// Steps of tools that are asked anew before each use: the body that they stand in, whether they were used, and the step.
     fresh: BTreeMap<SmolStr, (BodyId, bool, Step)>,
@@ -223,7 +189,7 @@ impl Lowering<'_> {
             Some(test) => list.clone().over(OverFunction::Filter, each.clone(), test.clone()),
             None => list.clone(),
         };
-        let item = to_expr(&Template::Object(with.clone()));
+        let item = rewrite::to_expr(&Template::Object(with.clone()));
         let items = list.over(OverFunction::Map, each.clone(), item);
         let with = vec![(hint.items.clone(), Template::Expr(items))];
         Some(plain(id.clone(), StepKind::Call { server: server.clone(), tool: hint.tool.clone(), with }))
@@ -261,10 +227,11 @@ impl Lowering<'_> {
                     with.iter().map(|(key, t)| (key.clone(), self.names.in_template(order::template(t.clone())))).collect();
                 let required = required(self.scripts, server, tool);
                 with.sort_by_key(|(key, _)| (required.iter().position(|r| r == key).unwrap_or(usize::MAX), key.clone()));
-                let mut step = plain(id, StepKind::Call { server: naming::server(server), tool: tool.clone(), with });
+                let mut step = plain(id, StepKind::Call { server: server_name(server), tool: tool.clone(), with });
                 let act = calls.iter().next().and_then(|(frame, call)| self.scripts.get(self.plan.tree.run(*frame))?.calls.get(*call));
                 let hints = self.scripts.iter().find_map(|s| s.hints(server));
                 step.timeout = hints.and_then(|h| h.timeout);
+                step.fail_when = hints.and_then(|h| h.error_when.get(tool)).map(|test| script::of_result(test.clone()));
                 step.retry = hints
                     .and_then(|h| h.retry.as_ref())
                     .filter(|r| retries(r, tool, act.map(|a| a.effect)))
@@ -297,7 +264,7 @@ impl Lowering<'_> {
 }
 
 fn plain(id: SmolStr, kind: StepKind) -> Step {
-    Step { id, note: None, when: None, kind, retry: None, timeout: None, catch: None }
+    Step::new(id, kind)
 }
 
 /// Whether a hint's retry is for this tool: only what is read-only or idempotent is tried again, unless the hint names the tool.

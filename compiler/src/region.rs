@@ -1,6 +1,7 @@
 //! What a script repeats: its calls as a tree of loops.
 
 use crate::index::{Path, Source};
+use crate::script::Script;
 use smol_str::SmolStr;
 
 /// A call, or a loop over calls.
@@ -91,5 +92,19 @@ impl Region {
                 }
             }
         }
+    }
+}
+
+/// What a region calls: the tool of a call, or of the call that drives a loop.
+pub type Signature = (SmolStr, SmolStr);
+
+/// The signature of a region.
+pub fn signature(script: &Script, region: &Region) -> Signature {
+    match region {
+        Region::Call(call) => script.calls.get(*call).map(|c| (c.server.clone(), c.tool.clone())).unwrap_or_default(),
+        Region::Loop(l) => match region.first_call().and_then(|c| script.calls.get(c)) {
+            Some(first) => (first.server.clone(), first.tool.clone()),
+            None => l.tool.clone(),
+        },
     }
 }

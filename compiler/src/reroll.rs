@@ -10,13 +10,12 @@
 //! and say enough for that to be no chance. Five identical writes stay five.
 
 mod drivers;
-pub mod patterns;
 
 use crate::index::{Index, Path, PathStep, Source, follow};
-use crate::region::{Item, Loop, LoopKind, Region, Round};
+use crate::patterns::{self, Homes};
+use crate::region::{Item, Loop, LoopKind, Region, Round, signature};
 use crate::script::Script;
 use drivers::{Driver, drivers};
-use patterns::Homes;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
@@ -257,19 +256,5 @@ fn same_arguments(script: &Script, a: &Region, b: &Region) -> bool {
             _ => false,
         },
         (Region::Call(_) | Region::Loop(_), Region::Call(_) | Region::Loop(_)) => false,
-    }
-}
-
-/// What a region calls: the tool of a call, or of the call that drives a loop.
-pub type Signature = (smol_str::SmolStr, smol_str::SmolStr);
-
-/// The signature of a region.
-pub fn signature(script: &Script, region: &Region) -> Signature {
-    match region {
-        Region::Call(call) => script.calls.get(*call).map(|c| (c.server.clone(), c.tool.clone())).unwrap_or_default(),
-        Region::Loop(l) => match region.first_call().and_then(|c| script.calls.get(c)) {
-            Some(first) => (first.server.clone(), first.tool.clone()),
-            None => l.tool.clone(),
-        },
     }
 }

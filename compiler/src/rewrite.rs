@@ -1,6 +1,7 @@
 //! Walks through expressions and templates, and makes others of them.
 
-use ltc_workflow::expr::Expr;
+use ltc_workflow::Value;
+use ltc_workflow::expr::{Expr, Function};
 use ltc_workflow::template::{Piece, Template};
 
 /// The direct parts of `expr`.
@@ -86,4 +87,21 @@ pub fn map_tops(template: Template, make: &mut dyn FnMut(Expr) -> Expr) -> Templ
 /// `template` with every part of its expressions replaced by what `make` makes of it.
 pub fn map_in(template: Template, make: &mut dyn FnMut(Expr) -> Expr) -> Template {
     map_tops(template, &mut |expr| map(expr, make))
+}
+
+/// A template as one expression.
+pub fn to_expr(template: &Template) -> Expr {
+    match template {
+        Template::Literal(value) => Expr::Literal(value.clone()),
+        Template::Expr(expr) => expr.clone(),
+        Template::Array(items) => Expr::List(items.iter().map(to_expr).collect()),
+        Template::Object(entries) => Expr::Record(entries.iter().map(|(k, v)| (k.clone(), to_expr(v))).collect()),
+        Template::Text(pieces) => {
+            let parts = pieces.iter().map(|p| match p {
+                Piece::Text(text) => Expr::Literal(Value::String(text.clone())),
+                Piece::Expr(expr) => expr.clone().apply(Function::ToString),
+            });
+            Expr::Call(Function::Join, vec![Expr::List(parts.collect()), Expr::Literal(Value::from(""))])
+        }
+    }
 }

@@ -6,7 +6,8 @@
 
 use crate::diagnostics::{Diagnostic, Severity, call_place};
 use crate::hints::Hints;
-use crate::lower::{order, server_name};
+use crate::identifiers::server_name;
+use crate::order;
 use crate::rewrite;
 use crate::trace::{Call, Outcome, Server, Tool, Trace};
 use ltc_workflow::document::ToolEffect;
@@ -100,6 +101,15 @@ impl Act {
     }
 }
 
+/// What the compiler knows of a run: its inputs, with those that it made, and the values of its secrets.
+#[derive(Clone, Default)]
+pub struct Given {
+    /// The inputs by name.
+    pub input: Object,
+    /// The secrets by name.
+    pub secrets: BTreeMap<SmolStr, SmolStr>,
+}
+
 /// An object with its keys in one order: how a recording orders them means nothing.
 fn in_order(object: &Object) -> Object {
     object.sorted().into_iter().map(|(key, value)| (key.clone(), order::value(value))).collect()
@@ -187,12 +197,17 @@ fn act(call: &Call, server: Option<&Server>, value: Value) -> Act {
 
 /// Whether a result that is no error is one all the same, as the hint `error_when` tells: names are fields of the result.
 fn is_failure(test: &Expr, value: &Value) -> bool {
-    let fields = rewrite::map(test.clone(), &mut |part| match part {
-        Expr::Name(name) => Expr::name("result").key(name).binary(BinaryOp::Coalesce, Expr::Literal(Value::Null)),
-        other => other,
-    });
+    let fields = of_result(test.clone());
     let scope: Object = [("result", value.clone())].into_iter().collect();
     eval::test(&fields, &scope, &mut eval::Budget::default()).unwrap_or(false)
+}
+
+/// A hint's test, whose names are fields of a result, as one about `result`. A field that is missing counts as null.
+pub fn of_result(test: Expr) -> Expr {
+    rewrite::map(test, &mut |part| match part {
+        Expr::Name(name) => Expr::name("result").key(name).binary(BinaryOp::Coalesce, Expr::Literal(Value::Null)),
+        other => other,
+    })
 }
 
 /// The servers' names as a document has them; of two that become the same one, the later gets a number.

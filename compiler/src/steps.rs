@@ -46,7 +46,7 @@ pub fn each<'w>(steps: &'w [Step], see: &mut dyn FnMut(&'w Step, &[&'w Step])) {
 
 /// The parts of a step itself, without those of the steps in it.
 pub fn parts(step: &Step) -> Vec<Part<'_>> {
-    let mut found: Vec<Part> = step.when.iter().map(Part::Expr).collect();
+    let mut found: Vec<Part> = step.when.iter().chain(&step.fail_when).map(Part::Expr).collect();
     match &step.kind {
         StepKind::Call { with, .. } | StepKind::Set { values: with } | StepKind::Run { with, .. } => {
             found.extend(with.iter().map(|(_, template)| Part::Template(template)));

@@ -3,8 +3,8 @@
 //! All runs and all rounds of loops are laid over each other: a node is a point of the program, and its frames are the times that the
 //! point was reached. A rule about a point must hold in all of its frames.
 
-use crate::index::Path;
-use crate::index::Source;
+use crate::index::{Path, Source};
+pub use crate::placeholders::{NodeId, is_reserved, item_name, item_named, step_name, step_named};
 use crate::region::LoopKind;
 use crate::script::{Act, Script};
 use ltc_workflow::{Object, Value};
@@ -15,10 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A number of a frame in a [`Tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub usize);
-
-/// A number of a node in a [`Tree`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub usize);
 
 /// A number of a body in a [`Tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -256,33 +252,4 @@ impl Tree {
             }
         }
     }
-}
-
-/// The name of a node's step before it gets one for people.
-pub fn step_name(node: NodeId) -> SmolStr {
-    SmolStr::new(format!("__n{}__", node.0))
-}
-
-/// The name of a loop's item before it gets one for people.
-pub fn item_name(node: NodeId) -> SmolStr {
-    SmolStr::new(format!("__v{}__", node.0))
-}
-
-/// The node whose [`step_name`] it is.
-pub fn step_named(name: &str) -> Option<NodeId> {
-    numbered(name, "__n")
-}
-
-/// The node whose [`item_name`] it is.
-pub fn item_named(name: &str) -> Option<NodeId> {
-    numbered(name, "__v")
-}
-
-/// Whether a key of a recording looks like one of our own names. Nothing is looked for behind such a key.
-pub fn is_reserved(key: &str) -> bool {
-    step_named(key).is_some() || item_named(key).is_some()
-}
-
-fn numbered(name: &str, start: &str) -> Option<NodeId> {
-    name.strip_prefix(start)?.strip_suffix("__")?.parse().ok().map(NodeId)
 }

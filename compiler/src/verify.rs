@@ -25,16 +25,14 @@ mod start;
 mod tokens;
 
 use crate::diagnostics::Diagnostic;
-use crate::script::{self, Script};
+use crate::script::{self, Given, Script};
 use crate::trace::Trace;
+use ltc_workflow::Value;
 use ltc_workflow::advance::Start;
 use ltc_workflow::document::Workflow;
-use ltc_workflow::{Object, Value};
 use recording::Recording;
 use replay::Replay;
 use secrets::Learned;
-use smol_str::SmolStr;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What came out of verifying a workflow.
@@ -66,15 +64,6 @@ pub struct NotTried {
     pub world: String,
     /// Why not.
     pub why: String,
-}
-
-/// What the compiler knows of a run: its inputs, with those that it made, and the values of its secrets.
-#[derive(Clone, Default)]
-pub struct Given {
-    /// The inputs by name.
-    pub input: Object,
-    /// The secrets by name.
-    pub secrets: BTreeMap<SmolStr, SmolStr>,
 }
 
 /// Verifies `workflow` against recordings of its task. With `partial`, a run that ended in the middle counts up to there.

@@ -18,7 +18,7 @@ use ltc_workflow::{Object, Value, json};
 use std::path::{Path, PathBuf};
 
 /// How many permutations of each recording are tried.
-const PERMUTATIONS: u64 = 6;
+const PERMUTATIONS: u64 = 3;
 
 fn folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cases");
@@ -75,7 +75,6 @@ fn from_another_folder_it_is_the_same() {
 }
 
 #[test]
-#[ignore = "pending"]
 fn with_permuted_keys_it_is_the_same() {
     for seed in 1..=PERMUTATIONS {
         all_are_the_same(&format!("with the order of keys (seed {seed})"), &|_, bytes| {

@@ -58,6 +58,9 @@ fn wrongs(traces: &[Trace]) -> (Compilation, Vec<String>) {
         return (compilation, wrong);
     }
     let text = yaml::print(workflow);
+    if text.chars().any(|c| c != '\n' && is_command(c)) || compilation.explanation.to_text().chars().any(|c| c != '\n' && is_command(c)) {
+        wrong.push(format!("this is not what it looks like:\n{text:?}"));
+    }
     match yaml::read(&text) {
         Ok(read) if read != *workflow => wrong.push(format!("this reads as another workflow:\n{text}")),
         Ok(read) if yaml::print(&read) != text => wrong.push(format!("this prints otherwise once it is read:\n{text}")),
@@ -80,7 +83,6 @@ fn wrongs(traces: &[Trace]) -> (Compilation, Vec<String>) {
         let secrets = workflow.secrets.iter().map(|name| (name.clone(), "s3cr3t".into())).collect();
         let left_out = left_out(&compilation, traces, run);
         wrong.extend(lost_writes(trace, &left_out));
-        let given = &given.iter().filter(|(k, _)| workflow.inputs.contains_key(k)).map(|(k, v)| (k.clone(), v.clone())).collect(); // TEMPORARY
         match workflow.fill_defaults(given) {
             Err(failure) => wrong.push(format!("run {run}: {}", failure.message)),
             Ok(input) if workflow.secrets.is_empty() => {
@@ -98,9 +100,14 @@ fn wrongs(traces: &[Trace]) -> (Compilation, Vec<String>) {
     (compilation, wrong)
 }
 
+/// Characters that move a terminal's cursor, or show a line in another order than it has.
+fn is_command(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
 /// Everything that a terminal shows is one line of text: no line breaks, no escapes.
 fn is_plain(d: &Diagnostic) -> bool {
-    let plain = |text: &String| !text.chars().any(char::is_control);
+    let plain = |text: &String| !text.chars().any(is_command);
     plain(&d.place) && plain(&d.message) && d.candidates.iter().all(plain) && d.help.iter().all(plain)
 }
 

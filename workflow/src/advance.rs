@@ -6,6 +6,7 @@
 //! `where`; in a `repeat` it is the round's, from 0. The second attempt of `fetch` is `fetch@2`; the pause before an attempt or a round is a timer
 //! under that one's key with `@wait` behind it: `fetch@2@wait`, `poll[1]@wait`. `when`, `switch`, `parallel` and `catch` add nothing, as ids are unique.
 
+mod evaluate;
 mod frame;
 mod walk;
 
@@ -52,7 +53,7 @@ pub enum Ended {
 /// Why a step or a run failed: plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// A kebab-case code: `tool-error`, `rpc-error`, `timeout`, `no-such-key`, `none-matches`, `several-match` …
+    /// A kebab-case code: `tool-error`, `rpc-error`, `timeout`, `failed-result`, `no-such-key`, `none-matches`, `several-match` …
     pub code: SmolStr,
     /// What happened, for people.
     pub message: String,

@@ -107,6 +107,8 @@ pub struct Step {
     pub when: Option<Expr>,
     /// What it does.
     pub kind: StepKind,
+    /// On `call`: a call that succeeded is a failure where this is true of its result, which the expression sees as `result`.
+    pub fail_when: Option<Expr>,
     /// How often a failure is tried again.
     pub retry: Option<Retry>,
     /// After how long it fails: on `call`, `escalate` and `run`.
@@ -118,7 +120,7 @@ pub struct Step {
 impl Step {
     /// A step of this kind and nothing more.
     pub fn new(id: impl Into<SmolStr>, kind: StepKind) -> Step {
-        Step { id: id.into(), note: None, when: None, kind, retry: None, timeout: None, catch: None }
+        Step { id: id.into(), note: None, when: None, kind, fail_when: None, retry: None, timeout: None, catch: None }
     }
 }
 

@@ -37,7 +37,7 @@ use smol_str::SmolStr;
 pub enum Expr {
     /// A scalar: `null`, `true`, `12`, `'text'`.
     Literal(Value),
-    /// What a name stands for: `inputs`, `secrets`, `steps`, `run`, `previous`, `loop`, `error`, or a variable of a loop.
+    /// What a name stands for: `inputs`, `secrets`, `steps`, `run`, `previous`, `loop`, `error`, `result`, or a variable of a loop.
     Name(SmolStr),
     /// `base.key`, or `base["odd key"]`. It fails where the key is missing, except on the left of `??`.
     Key(Box<Expr>, SmolStr),

@@ -36,7 +36,15 @@ impl std::error::Error for JsonError {}
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
-    let mut reader = Reader { jiter: Jiter::new(bytes) };
+    parse_within(bytes, MAX_DEPTH)
+}
+
+/// As [`parse`], with at most `levels` of nesting; a scalar alone is one.
+///
+/// # Errors
+/// As those of [`parse`].
+pub(crate) fn parse_within(bytes: &[u8], levels: usize) -> Result<Value, JsonError> {
+    let mut reader = Reader { jiter: Jiter::new(bytes), levels };
     let peek = reader.jiter.peek().map_err(|e| reader.syntax(&e))?;
     let value = reader.value(peek, 0)?;
     reader.jiter.finish().map_err(|e| reader.syntax(&e))?;
@@ -45,12 +53,13 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonError> {
 
 struct Reader<'j> {
     jiter: Jiter<'j>,
+    levels: usize,
 }
 
 impl Reader<'_> {
     fn value(&mut self, peek: Peek, depth: usize) -> Result<Value, JsonError> {
-        if depth >= MAX_DEPTH {
-            return Err(self.here(format!("more than {MAX_DEPTH} levels of nesting")));
+        if depth >= self.levels {
+            return Err(self.here(format!("more than {} levels of nesting", self.levels)));
         }
         match peek {
             Peek::Null => self.jiter.known_null().map(|()| Value::Null).map_err(|e| self.syntax(&e)),

@@ -8,6 +8,7 @@ pub mod advance;
 pub mod digest;
 pub mod document;
 pub mod expr;
+pub mod hidden;
 pub mod json;
 pub mod nearest;
 pub mod outcome;

@@ -5,9 +5,11 @@
 //!
 //! 1. `structuredContent`, where it is there. An object with the single key `result` that the text does not show as well is a wrapper that
 //!    some servers put around everything that is no object: its inside counts.
-//! 2. Else the text: an object or a list in JSON is that value, any other text stays text (`007` and `12` too).
+//! 2. Else the text: an object or a list in JSON is that value, any other text stays text (`007` and `12` too). So does JSON that is nested
+//!    deeper than a value of a workflow may be: whatever is decoded can be used.
 //! 3. Several blocks are a list; a block that is no text stays the block that it is.
 
+use crate::expr::eval::MAX_VALUE_DEPTH;
 use crate::json;
 use crate::value::Value;
 
@@ -18,7 +20,7 @@ pub fn decode(content: &[Value], structured: Option<&Value>) -> Value {
     };
     match structured.as_object() {
         Some(object) if object.len() == 1 && !content.is_empty() => match object.get("result") {
-            Some(inner) if decode_content(content) != *structured => decode_string(inner),
+            Some(inner) if decode_content(content) != *structured => decode_string(inner, 0),
             _ => structured.clone(),
         },
         _ => structured.clone(),
@@ -28,30 +30,35 @@ pub fn decode(content: &[Value], structured: Option<&Value>) -> Value {
 fn decode_content(content: &[Value]) -> Value {
     match content {
         [] => Value::Null,
-        [block] => decode_block(block),
-        blocks => blocks.iter().map(decode_block).collect(),
+        [block] => decode_block(block, 0),
+        blocks => blocks.iter().map(|block| decode_block(block, 1)).collect(),
     }
 }
 
-fn decode_block(block: &Value) -> Value {
+fn decode_block(block: &Value, around: usize) -> Value {
     match block.get("text") {
-        Some(text) if block.get("type").and_then(Value::as_str).is_none_or(|t| t == "text") => decode_string(text),
+        Some(text) if block.get("type").and_then(Value::as_str).is_none_or(|t| t == "text") => decode_string(text, around),
         _ => block.clone(),
     }
 }
 
-fn decode_string(value: &Value) -> Value {
+fn decode_string(value: &Value, around: usize) -> Value {
     match value {
-        Value::String(text) => decode_text(text),
+        Value::String(text) => decode_inside(text, around),
         _ => value.clone(),
     }
 }
 
-/// An object or a list where `text` is one in JSON; else the text itself.
+/// An object or a list where `text` is one in JSON that is no deeper than [`MAX_VALUE_DEPTH`]; else the text itself.
 pub fn decode_text(text: &str) -> Value {
+    decode_inside(text, 0)
+}
+
+/// The value of a text that has `around` lists around it.
+fn decode_inside(text: &str, around: usize) -> Value {
     let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
     if start.starts_with(['{', '['])
-        && let Ok(value) = json::parse(text.as_bytes())
+        && let Ok(value) = json::parse_within(text.as_bytes(), MAX_VALUE_DEPTH + 1 - around)
     {
         return value;
     }
@@ -103,5 +110,24 @@ mod tests {
             value(r#"["a",{"type":"image","data":"x"}]"#)
         );
         assert_eq!(decoded(r#"{"content":[]}"#), Value::Null);
+    }
+
+    #[test]
+    fn what_is_decoded_can_be_used_and_what_is_too_deep_stays_text() {
+        use crate::expr::eval::Budget;
+        use crate::expr::measure;
+        let text = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        let block = |levels: usize| value(&format!(r#"{{"type":"text","text":"{}"}}"#, text(levels)));
+        let is_usable = |value: &Value| measure(value, &mut Budget::default()).is_ok();
+        assert_eq!(decode_text(&text(MAX_VALUE_DEPTH)), value(&text(MAX_VALUE_DEPTH)));
+        assert!(is_usable(&decode_text(&text(MAX_VALUE_DEPTH))));
+        let deep = text(MAX_VALUE_DEPTH + 1);
+        assert_eq!(decode_text(&deep), Value::from(deep.as_str()));
+        assert!(!is_usable(&value(&deep)), "the limit is not lower than it has to be");
+        // Several blocks are a list, which is a level of its own.
+        let several = decode(&[block(MAX_VALUE_DEPTH - 1), block(MAX_VALUE_DEPTH)], None);
+        assert!(is_usable(&several));
+        assert_eq!(several.at(0), Some(&value(&text(MAX_VALUE_DEPTH - 1))));
+        assert_eq!(several.at(1), Some(&Value::string(text(MAX_VALUE_DEPTH))));
     }
 }

@@ -67,6 +67,8 @@ mod tests {
             step("wait: 1s, with: {}"),
             step("wait: 1s, steps: []"),
             step("wait: 1s, timeout: 1s"),
+            step("run: w, fail_when: true"),
+            step("call: s/t, fail_when: []"),
             step("for: { each: x, in: y }"),
             step("for: { each: x, in: y, at_once: 0 }, steps: []"),
             step("repeat: { at_most: 1 }, steps: []"),

@@ -2,7 +2,7 @@
 
 use super::{Batch, Hints, Pages, Poll, RetryHint};
 use crate::diagnostics::{Diagnostic, Severity};
-use crate::ingest::node::Node;
+use crate::node::Node;
 use ltc_workflow::document::{Duration, Retry, ToolEffect};
 use ltc_workflow::expr::{self, Expr};
 use ltc_workflow::nearest::did_you_mean;

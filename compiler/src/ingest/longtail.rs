@@ -83,7 +83,7 @@ fn activity(recorder: &mut Recorder, event: &Node<'_>, attributes: &Node<'_>) ->
         Some(_) => (recorder.split(&kind), input.first()),
         None if is_tool => {
             let name = input.first().and_then(|n| n.value.as_str());
-            let name = name.ok_or_else(|| super::problems::missing(attributes.place(), "input"))?;
+            let name = name.ok_or_else(|| attributes.missing("input"))?;
             (recorder.split(name), input.get(1))
         }
         None => return Ok(()),

@@ -1,7 +1,6 @@
 //! What the readers complain about: one constructor a message, and the list that keeps a hostile file from filling memory with complaints.
 
 use crate::diagnostics::{Diagnostic, Severity};
-use ltc_workflow::Value;
 use ltc_workflow::json::JsonError;
 use ltc_workflow::nearest::did_you_mean;
 use std::collections::BTreeMap;
@@ -48,26 +47,6 @@ fn warning(code: &'static str, place: impl Into<String>, message: impl Into<Stri
 
 fn note(code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Severity::Note, code, place, message)
-}
-
-/// A name for a type, as people say it.
-pub(crate) fn a_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
-}
-
-pub(crate) fn wrong_type(place: String, wanted: &str, found: &Value) -> Diagnostic {
-    error("wrong-type", place, format!("here is {}, where {wanted} belongs", a_type(found)))
-}
-
-pub(crate) fn missing(place: String, key: &str) -> Diagnostic {
-    error("missing-field", place, format!("`{key}` is missing"))
 }
 
 pub(crate) fn not_utf8(offset: usize) -> Diagnostic {

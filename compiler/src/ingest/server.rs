@@ -39,7 +39,7 @@ pub(crate) fn server_of(name: &str, node: &Node<'_>, notes: Option<&mut Notes>) 
             for node in list {
                 match tools::read(&node) {
                     Some(tool) => server.tools.push(tool),
-                    None => errors.push(problems::missing(node.place(), "name")),
+                    None => errors.push(node.missing("name")),
                 }
             }
         }

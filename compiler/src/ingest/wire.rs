@@ -150,7 +150,7 @@ impl Wire {
     }
 
     fn call(&mut self, at: usize, id: &str, node: &Node<'_>, time: Option<i128>) -> Result<Waiting, Diagnostic> {
-        let params = node.get("params").ok_or_else(|| problems::missing(node.place(), "params"))?;
+        let params = node.get("params").ok_or_else(|| node.missing("params"))?;
         let state = params.raw("requestState").map(json::to_string);
         let again = state.and_then(|state| self.sessions.get(at)?.states.get(&state).copied());
         if let Some(index) = again {

@@ -2,7 +2,7 @@
 
 use super::{Lint, Report, at};
 use crate::diagnostics::Severity;
-use crate::origins::{has_secret_shape, looks_secret};
+use crate::secrecy::{has_secret_shape, looks_secret};
 use crate::steps;
 use ltc_workflow::Value;
 use ltc_workflow::document::{StepKind, Transport};

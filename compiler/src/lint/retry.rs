@@ -2,7 +2,7 @@
 
 use super::{Lint, at, calls_in};
 use crate::diagnostics::Severity;
-use crate::lower::server_name;
+use crate::identifiers::server_name;
 
 pub(super) const LINT: Lint = Lint {
     code: "retry-of-write",

@@ -2,7 +2,7 @@
 
 use super::{Lint, at};
 use crate::diagnostics::Severity;
-use crate::lower::server_name;
+use crate::identifiers::server_name;
 use ltc_workflow::nearest::nearest;
 
 pub(super) const LINT: Lint = Lint {

@@ -2,7 +2,7 @@
 
 use super::{Lint, at};
 use crate::diagnostics::Severity;
-use crate::lower::server_name;
+use crate::identifiers::server_name;
 use crate::steps;
 use ltc_workflow::document::{Step, StepKind, ToolEffect};
 

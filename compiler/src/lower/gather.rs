@@ -3,8 +3,8 @@
 //! Before: `map(steps.extract_each, x, x.extract.member.name)`, with whole rounds kept. After: `steps.extract_each`, with
 //! `gather: steps.extract.member.name`.
 
-use super::naming::Names;
-use crate::origins::{Origin, Plan, Point, Presence};
+use crate::naming::Names;
+use crate::plan::{Origin, Plan, Point, Presence};
 use crate::rewrite;
 use crate::tree::{NodeId, NodeKind, item_name, item_named, step_name, step_named};
 use ltc_workflow::Value;

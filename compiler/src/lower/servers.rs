@@ -1,11 +1,12 @@
 //! The servers that a workflow calls: how they are reached, and what their tools looked like. A secret in a configuration is replaced by
 //! the name of a variable.
 
-use super::naming;
 use crate::diagnostics::{Diagnostic, Severity};
+use crate::identifiers::server_name;
 use crate::names::words_as_they_are;
-use crate::origins::{Plan, has_secret_shape, looks_secret};
+use crate::plan::Plan;
 use crate::script::{self, Script};
+use crate::secrecy::{has_secret_shape, looks_secret};
 use crate::tree::{NodeId, NodeKind};
 use ltc_workflow::document::{Server, Transport};
 use smol_str::SmolStr;
@@ -16,7 +17,7 @@ pub fn servers(plan: &Plan, scripts: &[Script], alive: &BTreeSet<NodeId>, diagno
     let mut used: BTreeMap<SmolStr, (SmolStr, BTreeSet<SmolStr>)> = BTreeMap::new();
     for node in alive {
         if let Some(NodeKind::Call { server, tool, .. }) = plan.tree.node(*node).map(|n| &n.kind) {
-            used.entry(naming::server(server)).or_insert((server.clone(), BTreeSet::new())).1.insert(tool.clone());
+            used.entry(server_name(server)).or_insert((server.clone(), BTreeSet::new())).1.insert(tool.clone());
         }
     }
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use super::pick::ONLY_ITEM;
 use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Place, Source, may_be_cut, scalar_text};
 use crate::names::{self, Agreement};
-use crate::reroll::patterns::is_visible;
+use crate::patterns::is_visible;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
 

@@ -2,7 +2,7 @@
 
 use super::{Explainer, Use};
 use crate::index::{Place, Source, scalar_text};
-use crate::reroll::patterns::keys;
+use crate::patterns::keys;
 use crate::text::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::Expr;

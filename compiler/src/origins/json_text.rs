@@ -1,8 +1,8 @@
 //! JSON in a text: what goes into it is always written as JSON.
 
-use super::lists::to_expr;
 use super::{Explainer, Origin, Spot, Use};
 use crate::index::open_json;
+use crate::rewrite::to_expr;
 use ltc_workflow::expr::{Expr, Function};
 use ltc_workflow::template::{Piece, Template};
 use ltc_workflow::{Value, json};

@@ -9,11 +9,11 @@ use super::separate::{self, Feature, features};
 use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::{Path, PathStep, Place, Source, scalar_text};
-use crate::reroll::patterns::{PatternStep, is_visible};
+use crate::patterns::{PatternStep, is_visible};
+use crate::rewrite;
 use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
-use ltc_workflow::template::{Piece, Template};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,7 +131,7 @@ impl Explainer<'_> {
             Some(test) => list.over(OverFunction::Filter, name.clone(), test),
             None => list,
         };
-        let body = to_expr(&template);
+        let body = rewrite::to_expr(&template);
         let expr = if body == Expr::name(name.clone()) { list } else { list.over(OverFunction::Map, name, body) };
         let whole = |u: &Use, row: &Vec<Value>| self.value_in(&expr, u.frame) == Some(Value::array(row.clone()));
         uses.iter().zip(rows).all(|(u, row)| whole(u, row)).then_some(expr)
@@ -374,23 +374,6 @@ fn item_leaves(value: &Value) -> Vec<(String, &Value)> {
         }
     }
     found
-}
-
-/// A template as one expression.
-pub fn to_expr(template: &Template) -> Expr {
-    match template {
-        Template::Literal(value) => Expr::Literal(value.clone()),
-        Template::Expr(expr) => expr.clone(),
-        Template::Array(items) => Expr::List(items.iter().map(to_expr).collect()),
-        Template::Object(entries) => Expr::Record(entries.iter().map(|(k, v)| (k.clone(), to_expr(v))).collect()),
-        Template::Text(pieces) => {
-            let parts = pieces.iter().map(|p| match p {
-                Piece::Text(text) => Expr::Literal(Value::String(text.clone())),
-                Piece::Expr(expr) => expr.clone().apply(Function::ToString),
-            });
-            Expr::Call(Function::Join, vec![Expr::List(parts.collect()), Expr::Literal(Value::from(""))])
-        }
-    }
 }
 
 pub(super) fn chosen_by_test(place: String, test: &Expr, count: usize, of: usize, rivals: Vec<String>) -> Diagnostic {

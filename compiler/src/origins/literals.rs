@@ -1,11 +1,11 @@
 //! Values without a source: constants, and inputs with a default. None is given a source that it does not have.
 
-use super::secrets::looks_secret;
 use super::{Explainer, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::scalar_text;
 use crate::names;
 use crate::script::Script;
+use crate::secrecy::looks_secret;
 use crate::text::{bits, is_border, is_date, is_free_text, is_opaque};
 use ltc_workflow::expr::{BinaryOp, Expr};
 use ltc_workflow::template::Template;

@@ -5,7 +5,7 @@ use super::lists::Domain;
 use super::scope::Relative;
 use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Source, windows};
-use crate::reroll::patterns::{PatternStep, is_visible};
+use crate::patterns::{PatternStep, is_visible};
 use crate::text::{bits, is_border, is_name, is_specific, tokens, tokens_from};
 use crate::tree::FrameId;
 use ltc_workflow::Value;
@@ -111,7 +111,7 @@ impl Explainer<'_> {
             let scored = self.scored_references(spot, &used, from).into_iter().filter(|c| may_be_part(part, c));
             let best = scored
                 .map(|c| {
-                    let object = object_of(&c.expr);
+                    let object = object_of(&unwrapped(c.expr.clone()));
                     let near = object.as_ref().is_some_and(|o| neighbours.contains(o));
                     // Inputs are there to be used: inside a text they cost no more than alone.
                     let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };

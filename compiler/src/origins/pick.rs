@@ -5,8 +5,8 @@ use super::closing::Closed;
 use super::{Explainer, Use};
 use crate::index::{PathStep, Source, scalar_text};
 use crate::names;
-use crate::reroll::patterns::is_visible;
-use crate::text::{bits, is_date, is_opaque, is_specific};
+use crate::patterns::is_visible;
+use crate::text::{bits, is_date, is_opaque};
 use crate::tree::{FrameId, is_reserved, item_named, step_named};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
@@ -75,7 +75,7 @@ impl Explainer<'_> {
     /// The ways to the entry of an object: by its key, unless the key is itself a value of the recording.
     pub(super) fn entries(&self, expr: &Expr, object: &Value, key: &SmolStr, used: &Use, place: Option<&ListPlace>) -> Vec<Closed> {
         let plain = expr.clone().key(key.clone());
-        if is_reserved(key) || !is_specific(key) {
+        if is_reserved(key) || !may_be_data(key) {
             return vec![Closed { expr: plain, cost: 0.0, guesses: Vec::new() }];
         }
         let frozen = format!("the key {} stands in the recording", ltc_workflow::json::quote(key));
@@ -160,10 +160,8 @@ impl Explainer<'_> {
                     let Some(closed) = (!open).then(|| self.closings(&relative, used, None)).and_then(|c| c.into_iter().next()) else {
                         continue;
                     };
-                    let agreement = names::agreement(
-                        &names::words(keys.last().copied().unwrap_or_default()),
-                        &crate::reroll::patterns::keys(&place.path),
-                    );
+                    let agreement =
+                        names::agreement(&names::words(keys.last().copied().unwrap_or_default()), &crate::patterns::keys(&place.path));
                     let of_item = matches!(&relative.base, Expr::Name(name) if item_named(name).is_some());
                     if (worth(agreement) || of_item)
                         && !mentions(list, &closed.expr)
@@ -268,6 +266,12 @@ fn comparable(value: &Value) -> Option<Comparable> {
         Value::String(s) if is_date(s) => Some(Comparable::Date(s.clone())),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+/// Whether the key of an object may be a value of the recording, as in an object with an entry for each id: names of fields have no digits,
+/// dots or blanks.
+fn may_be_data(key: &str) -> bool {
+    key.bytes().any(|b| b.is_ascii_digit()) || key.contains(['.', '/', ':', '@', ' '])
 }
 
 /// The scalar fields of an item that are reached by keys alone.

@@ -4,7 +4,7 @@ use super::candidates::literal;
 use super::lists::{Choice, Domain, Hit};
 use super::scope::Relative;
 use super::{Explainer, Use};
-use crate::reroll::patterns::PatternStep;
+use crate::patterns::PatternStep;
 use crate::tree::{FrameId, Item, step_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};

@@ -116,9 +116,13 @@ fn safe(feature: &Feature) -> Expr {
     }
 }
 
+/// Whether a value means something by itself: an id or a date of one recording is no test for the next.
+fn is_word(value: &Value) -> bool {
+    scalar_text(value).is_some_and(|text| !is_opaque(text) && !is_date(text))
+}
+
 fn weight(value: &Value) -> f64 {
     match scalar_text(value) {
-        Some(text) if is_opaque(text) || is_date(text) => bits(text) + 12.0,
         Some(text) => bits(text),
         None => 1.0,
     }
@@ -127,14 +131,14 @@ fn weight(value: &Value) -> f64 {
 fn equality(feature: &Feature, chosen: &[bool], add: Add<'_>) {
     let (ours, theirs) = split(feature, chosen);
     if let Some(Some(value)) = ours.first()
-        && matches!(value, Value::String(_) | Value::Number(_))
+        && is_word(value)
         && ours.iter().all(|v| *v == Some(value))
         && theirs.iter().all(|v| *v != Some(value))
     {
         add(equal(safe(feature), Expr::Literal((*value).clone())), 2.0 + weight(value));
     }
     if let Some(Some(value)) = theirs.first()
-        && matches!(value, Value::String(_) | Value::Number(_))
+        && is_word(value)
         && theirs.iter().all(|v| *v == Some(value))
         && ours.iter().all(|v| *v != Some(value))
     {
@@ -195,7 +199,7 @@ fn emptiness(feature: &Feature, chosen: &[bool], add: Add<'_>) {
 fn membership(feature: &Feature, chosen: &[bool], add: Add<'_>) {
     let (ours, theirs) = split(feature, chosen);
     if let Some(Some(Value::Array(items))) = ours.first() {
-        for item in items.iter().filter(|i| matches!(i, Value::String(_))).take(20) {
+        for item in items.iter().filter(|i| matches!(i, Value::String(_)) && is_word(i)).take(20) {
             let has = |v: &Option<&Value>| v.and_then(Value::as_array).is_some_and(|list| list.contains(item));
             if ours.iter().all(has) && !theirs.iter().any(has) && feature.values.iter().all(Option::is_some) {
                 add(Expr::Call(Function::Contains, vec![feature.expr.clone(), Expr::Literal(item.clone())]), 5.0 + weight(item));
@@ -208,7 +212,8 @@ fn membership(feature: &Feature, chosen: &[bool], add: Add<'_>) {
             words.push(value);
         }
     }
-    let small = (2..=3).contains(&words.len()) && ours.len() > words.len() && words.iter().all(|w| matches!(w, Value::String(_)));
+    let small =
+        (2..=3).contains(&words.len()) && ours.len() > words.len() && words.iter().all(|w| matches!(w, Value::String(_)) && is_word(w));
     if small && ours.iter().all(Option::is_some) && !theirs.iter().flatten().any(|v| words.contains(v)) {
         let list = Expr::List(words.iter().map(|w| Expr::Literal((*w).clone())).collect());
         add(Expr::Call(Function::Contains, vec![list, safe(feature)]), 6.0 + words.iter().map(|w| weight(w)).sum::<f64>());

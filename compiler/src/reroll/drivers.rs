@@ -1,10 +1,9 @@
 //! Calls of one tool that may drive a loop: they walk over a list, turn pages, or ask the same question again.
 
-use super::patterns::{Hit, Homes, Pattern, PatternStep, Root, followed, leaves, patterns};
-use super::{Signature, signature};
 use crate::index::{Index, PathStep, Source};
 use crate::names;
-use crate::region::{Item, LoopKind, Region};
+use crate::patterns::{self, Hit, Homes, Pattern, PatternStep, Root, followed, leaves, patterns};
+use crate::region::{Item, LoopKind, Region, Signature, signature};
 use crate::script::{Act, Script};
 use crate::text::bits;
 use ltc_workflow::Value;
@@ -159,7 +158,7 @@ fn turns(script: &Script, a: &Act, b: &Act) -> Vec<Turn> {
     let changed: Vec<_> = after.iter().filter(|leaf| !before.contains(leaf)).collect();
     let gone = before.iter().filter(|(path, value)| !after.iter().any(|(p, _)| p == path) && !is_blank(value)).count();
     let ([(argument, value)], 0) = (changed.as_slice(), gone) else { return Vec::new() };
-    let name = super::patterns::last_key(argument).unwrap_or_default();
+    let name = patterns::last_key(argument).unwrap_or_default();
     let hinted = script.hints(&a.server).and_then(|h| h.pages.get(&a.tool));
     if hinted.is_some_and(|h| h.argument != name) {
         return Vec::new();
@@ -168,8 +167,8 @@ fn turns(script: &Script, a: &Act, b: &Act) -> Vec<Turn> {
     let text = crate::index::scalar_text(value).unwrap_or_default();
     let used_as = names::words(name);
     for path in ways_to(&a.value, value) {
-        let says = bits(text) + names::agreement(&used_as, &super::patterns::keys(&path)).bits();
-        let last = super::patterns::last_key(&path).unwrap_or_default();
+        let says = bits(text) + names::agreement(&used_as, &patterns::keys(&path)).bits();
+        let last = patterns::last_key(&path).unwrap_or_default();
         let is_next = names::words(last).iter().any(|w| ["next", "cursor", "token", "after", "continuation"].contains(&w.as_str()));
         if hinted.is_some_and(|h| h.cursor.as_deref() == Some(last)) || is_next || says >= LEAST_EVIDENCE + 6.0 {
             found.push(Turn::Cursor(argument.clone(), path));

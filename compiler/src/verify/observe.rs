@@ -54,7 +54,7 @@ fn probed(step: &Step) -> Step {
 fn probe(item: Option<&SmolStr>) -> Step {
     let with = item.map(|name| (SmolStr::new_static(ITEM), Template::Expr(Expr::Name(name.clone())))).into_iter().collect();
     let kind = StepKind::Call { server: SmolStr::new_static(PROBE), tool: SmolStr::new_static(PROBE), with };
-    Step { id: SmolStr::new_static(PROBE), note: None, when: None, kind, retry: None, timeout: None, catch: None }
+    Step::new(SmolStr::new_static(PROBE), kind)
 }
 
 /// The start of a round: which, and its item in a `for`.

@@ -1,7 +1,7 @@
 //! The calls of a recording, for lookups: which are equal, which belong to a tool, and where each stands among the writes.
 
 use super::hashes;
-use crate::lower::server_name;
+use crate::identifiers::server_name;
 use crate::script::{Act, Script};
 use ltc_workflow::document::ToolEffect;
 use ltc_workflow::{Object, Value};

@@ -7,7 +7,7 @@
 use super::differ::{Difference, differences};
 use super::recording::{Recording, reads};
 use super::secrets::{Learned, is_open};
-use crate::lower::server_name;
+use crate::identifiers::server_name;
 use crate::script::Act;
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey, World, run_in};
 use ltc_workflow::{Object, Value, Workflow};

@@ -5,7 +5,7 @@ use crate::diagnostics::Severity;
 use crate::trace::{Body, Call, Outcome, Server, Tool};
 use ltc_workflow::document::{Step, StepKind};
 use ltc_workflow::template::Template;
-use ltc_workflow::{json, yaml};
+use ltc_workflow::{Object, json, yaml};
 use proptest::prelude::*;
 
 pub(super) fn value(text: &str) -> Value {
@@ -308,7 +308,7 @@ fn literally(calls: &[(String, Value, Value)]) -> (Workflow, Trace) {
         let arguments: Object = [("x", argument.clone())].into_iter().collect();
         let with = vec![("x".into(), Template::constant(argument))];
         let kind = StepKind::Call { server: "s".into(), tool: tool.as_str().into(), with };
-        workflow.steps.push(Step { id: format!("s{at}").into(), note: None, when: None, kind, retry: None, timeout: None, catch: None });
+        workflow.steps.push(Step::new(format!("s{at}"), kind));
         recorded.calls.push(Call {
             id: format!("call_{at}").into(),
             server: "s".into(),

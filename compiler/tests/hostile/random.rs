@@ -126,7 +126,6 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    #[ignore = "pending"]
     fn any_recording_ends_soon_and_does_what_was_recorded(recording in trace()) {
         check(&[recording])?;
     }
@@ -144,7 +143,6 @@ proptest! {
     }
 
     #[test]
-    #[ignore = "pending"]
     fn any_damage_to_a_recording_is_read_or_refused(recording in trace(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = recording.0.into_bytes();
         if !bytes.is_empty() {

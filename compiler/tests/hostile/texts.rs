@@ -153,7 +153,6 @@ fn checked(file: &str, what: &str) {
 }
 
 #[test]
-#[ignore = "pending"]
 fn texts_go_through_arguments_results_inputs_and_outputs() {
     for text in TEXTS {
         let long = format!("{text} and more, so that it is a text of its own {text}");
@@ -189,7 +188,6 @@ fn texts_go_through_arguments_results_inputs_and_outputs() {
 }
 
 #[test]
-#[ignore = "pending"]
 fn texts_go_through_as_names_of_tools_servers_and_tasks() {
     let huge = "x".repeat(10_000);
     for text in TEXTS.iter().copied().chain([huge.as_str()]) {
@@ -214,7 +212,7 @@ fn texts_go_through_as_names_of_tools_servers_and_tasks() {
             "{text:?} becomes {:?}",
             workflow.name
         );
-        let server = ltc_compiler::lower::server_name(text);
+        let server = ltc_compiler::identifiers::server_name(text);
         let called: Vec<_> = workflow
             .steps
             .iter()
@@ -227,7 +225,6 @@ fn texts_go_through_as_names_of_tools_servers_and_tasks() {
 }
 
 #[test]
-#[ignore = "pending"]
 fn keys_go_through_inputs_arguments_and_results() {
     for key in KEYS {
         let result = json::to_string(&object([(*key, object([(*key, Value::from("v-81kd02")), ("other", Value::from("o-33xa91"))]))]));
@@ -251,4 +248,14 @@ fn keys_go_through_inputs_arguments_and_results() {
         );
         checked(&file, key);
     }
+}
+
+#[test]
+fn servers_whose_names_are_alike_stay_apart() {
+    let call = |server: &'static str, id: &'static str| (server, "send", object([("id", Value::from(id))]), "ok");
+    let file = recording(&object([]), &[call("a/b", "x-81kd"), call("a_b", "y-22aa"), call("a b", "z-33bb"), call("A/B", "w-44cc")]);
+    let traces = read(file.as_bytes()).expect("it is read");
+    let workflow = compile(&traces, &Options::default()).workflow.expect("it is compiled");
+    let servers: std::collections::BTreeSet<_> = workflow.servers.iter().map(|(name, _)| name).collect();
+    assert_eq!(servers.len(), 4, "{}", yaml::print(&workflow));
 }

@@ -5,7 +5,7 @@
 //! and calls whose order means something come in the recorded order.
 
 use ltc_compiler::trace::{Call, Outcome, Trace};
-use ltc_compiler::{lower, script};
+use ltc_compiler::{identifiers, script};
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey, World, run_in};
 use ltc_workflow::document::ToolEffect;
 use ltc_workflow::{Object, Value, Workflow, json};
@@ -32,7 +32,7 @@ impl<'t> Recorded<'t> {
     /// Identical calls get their answers in the order of the recording.
     fn answer(&mut self, server: &str, tool: &str, arguments: &Object) -> Option<Value> {
         let made = &self.made;
-        let fits = |call: &Call| lower::server_name(&call.server) == server && call.tool == tool && call.arguments == *arguments;
+        let fits = |call: &Call| identifiers::server_name(&call.server) == server && call.tool == tool && call.arguments == *arguments;
         let (at, _, value) = self.calls.iter().find(|(at, call, _)| !made.contains(at) && fits(call))?;
         let (at, value) = (*at, value.clone());
         self.made.push(at);
@@ -45,7 +45,7 @@ impl<'t> Recorded<'t> {
         let alike = self
             .calls
             .iter()
-            .filter(|(at, call, _)| lower::server_name(&call.server) == server && call.tool == tool && !self.made.contains(at));
+            .filter(|(at, call, _)| identifiers::server_name(&call.server) == server && call.tool == tool && !self.made.contains(at));
         let alike: Vec<String> = alike.map(|(_, call, _)| json::to_string(&Value::Object(call.arguments.clone()))).collect();
         let open = if alike.is_empty() { "no call of it is left".to_owned() } else { format!("still open: {}", alike.join(" | ")) };
         format!("{server}/{tool} {asked} was not recorded; {open}")

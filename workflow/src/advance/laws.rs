@@ -70,8 +70,18 @@ fn steps(depth: u32) -> BoxedStrategy<Vec<Step>> {
     let inner = if depth == 0 { Just(Vec::new()).boxed() } else { steps(depth - 1) };
     let catch =
         (option::of(over_steps(&["error.code == 'boom'", "(steps.s@.n ?? 0) < 3"])), inner).prop_map(|(when, steps)| Catch { when, steps });
-    let step = (option::weighted(0.2, test()), kind(depth), option::weighted(0.3, retry), option::weighted(0.3, catch));
-    let step = step.prop_map(|(when, kind, retry, catch)| Step { when, retry, catch, ..Step::new("", kind) });
+    let fail_when = over_steps(&["result.n == 1", "result.n == (steps.s@.n ?? 2)", "result.none == 1"]);
+    let step = (
+        option::weighted(0.2, test()),
+        kind(depth),
+        option::weighted(0.3, fail_when),
+        option::weighted(0.3, retry),
+        option::weighted(0.3, catch),
+    );
+    let step = step.prop_map(|(when, kind, fail_when, retry, catch)| {
+        let fail_when = fail_when.filter(|_| matches!(kind, StepKind::Call { .. }));
+        Step { when, fail_when, retry, catch, ..Step::new("", kind) }
+    });
     vec(step, 1..4).boxed()
 }
 

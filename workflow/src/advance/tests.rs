@@ -184,6 +184,54 @@ fn failed_effects_are_tried_again_and_expressions_are_not() {
 }
 
 #[test]
+fn a_success_that_says_that_it_failed_is_a_failure() {
+    let says = |text: &str| Ended::Succeeded(json::parse(text.as_bytes()).unwrap());
+    let test = "result.error ?? null != null and steps.before.n == 7";
+    let step = |retry| Step { fail_when: Some(expr(test)), retry, ..call("query", "{}") };
+    let w = |step| workflow(vec![call("before", r#"{"n": 7}"#), step], r#""${{ steps.query.rows ?? steps.query }}""#);
+    let (bad, good) = (r#"{"error": "no such table", "rows": []}"#, r#"{"error": null, "rows": [1]}"#);
+
+    // What is no failure goes through as it is, whether the key is null or missing.
+    assert_eq!(run(&w(step(None)), &mut told([("query", says(good))])).unwrap(), "[1]");
+    assert_eq!(run(&w(step(None)), &mut told([("query", says("{}"))])).unwrap(), "{}");
+    assert_eq!(run(&w(step(None)), &mut told([("query", says(bad))])), Err("failed-result query".into()));
+    // It counts as an attempt, like any other failure.
+    let mut world = told([("query", says(bad)), ("query@2", failed("tool-error")), ("query@3", says(good))]);
+    assert_eq!(run(&w(step(retry(3))), &mut world).unwrap(), "[1]");
+    assert_eq!(
+        world.seen.get(1..).unwrap_or_default(),
+        ["query {}", "query@2@wait 1s", "query@2 {}", "query@3@wait 1s500ms", "query@3 {}"]
+    );
+    let mut world = told([("query", failed("tool-error")), ("query@2", says(bad))]);
+    assert_eq!(run(&w(step(retry(2))), &mut world), Err("failed-result query".into()));
+    // A test that cannot be worked out is a mistake of the workflow, and no reason to call again.
+    let wrong = Step { fail_when: Some(expr("result.error != null")), ..step(retry(3)) };
+    let mut world = told([("query", says("{}"))]);
+    assert_eq!(run(&w(wrong), &mut world), Err("no-such-key query".into()));
+    assert_eq!(world.seen.len(), 2);
+
+    let steps = vec![Step::new("plan_b", StepKind::Set { values: vec![("rows".into(), template(r#""${{ error.message }}""#))] })];
+    let caught = Step { catch: Some(Catch { when: Some(expr("error.code == 'failed-result'")), steps }), ..step(None) };
+    let message = format!(r#"the result is a failure, as `{test}` is true of it: {{"error":"no such table","rows":[]}}"#);
+    assert_eq!(run(&w(caught), &mut told([("query", says(bad))])).unwrap(), json::quote(&message));
+}
+
+#[test]
+fn a_failed_result_is_shown_in_short() {
+    let message = |result: Value| {
+        let step = Step { fail_when: Some(expr("true")), ..call("big", "{}") };
+        let mut world = told([("big", Ended::Succeeded(result))]);
+        run_in(&workflow(vec![step], "null"), &Start::default(), &mut world).unwrap_err().message
+    };
+    assert_eq!(
+        message(Value::string("é".repeat(500))),
+        format!("the result is a failure, as `true` is true of it: \"{}…", "é".repeat(199))
+    );
+    let many: Value = (0..1_000_000).map(|n: usize| Value::from(n)).collect();
+    assert_eq!(message(many), "the result is a failure, as `true` is true of it: a list too large to be shown");
+}
+
+#[test]
 fn a_second_attempt_of_a_branching_step_has_keys_of_its_own() {
     let branches = vec![vec![call("a", "{}")], vec![call("b", "{}")]];
     let both = Step { retry: retry(2), ..Step::new("both", StepKind::Parallel { branches }) };

@@ -3,15 +3,15 @@
 //! It is lazy: arguments are evaluated only for an effect whose end is not known. It always ends: expressions have budgets, and the
 //! number of steps that are looked at in one walk is bounded.
 
-use super::frame::{Frame, Here, Roots, StepValues, loop_name};
+use super::evaluate::{Evaluator, shown};
+use super::frame::{Frame, Roots, StepValues, loop_name};
 use super::{Effect, Ended, Failure, Start, StepKey};
 use crate::document::{Case, Catch, Duration, Step, StepKind, Workflow};
 use crate::expr::Expr;
-use crate::expr::eval::{self, Budget, fail, with_article};
-use crate::expr::measure;
+use crate::expr::eval::{self, fail, with_article};
 use crate::expr::print::print_short;
-use crate::expr::{scalar_text, times};
-use crate::template::{Template, evaluate_entries};
+use crate::expr::times;
+use crate::template::Template;
 use crate::value::{Object, Value};
 use smol_str::{SmolStr, format_smolstr};
 
@@ -154,10 +154,16 @@ impl<'w> Walk<'w> {
 
     fn kind(&mut self, step: &Step, key: &SmolStr, branch_prefix: &str, frame: &mut Frame) -> Walked {
         match &step.kind {
-            StepKind::Call { server, tool, with } => self.effect(key, frame, |walk, frame| {
-                let (server, tool, arguments) = (server.clone(), tool.clone(), walk.arguments(with, frame)?);
-                Ok(Effect::Call { server, tool, arguments, timeout: step.timeout })
-            }),
+            StepKind::Call { server, tool, with } => {
+                let called = self.effect(key, frame, |walk, frame| {
+                    let (server, tool, arguments) = (server.clone(), tool.clone(), walk.arguments(with, frame)?);
+                    Ok(Effect::Call { server, tool, arguments, timeout: step.timeout })
+                })?;
+                match (&step.fail_when, called) {
+                    (Some(test), Flow::Done(Some(result))) => self.judged(test, result, frame),
+                    (_, called) => Ok(called),
+                }
+            }
             StepKind::Run { workflow, with } => self.effect(key, frame, |walk, frame| {
                 let (workflow, input) = (workflow.clone(), walk.arguments(with, frame)?);
                 Ok(Effect::Run { workflow, input, timeout: step.timeout })
@@ -185,6 +191,17 @@ impl<'w> Walk<'w> {
             StepKind::Switch { cases } => self.switch(cases, branch_prefix, frame),
             StepKind::Parallel { branches } => self.parallel(branches, branch_prefix, frame),
         }
+    }
+
+    /// The result of a call, unless it is a failure that the server reports inside of a success.
+    fn judged(&mut self, test: &Expr, result: Value, frame: &Frame) -> Walked {
+        let inner = frame.inside(vec![(SmolStr::new_static("result"), result.clone())]);
+        if !self.test(test, &inner)? {
+            return Ok(Flow::Done(Some(result)));
+        }
+        let (test, shown) = (print_short(test), shown(&result));
+        let failure = fail("failed-result", format!("the result is a failure, as `{test}` is true of it: {shown}"));
+        Err(Fault { failure, of_effect: true })
     }
 
     fn for_each(&mut self, body: &Loop, each: &SmolStr, list: &Expr, at_once: u32, frame: &mut Frame) -> Walked {
@@ -304,6 +321,7 @@ impl<'w> Walk<'w> {
     }
 
     fn effect(&mut self, key: &SmolStr, frame: &Frame, make: impl Fn(&mut Evaluator, &Frame) -> Result<Effect, Failure>) -> Walked {
+        // Not `self.evaluator()`, which would borrow the answers too.
         let mut evaluator = Evaluator { roots: &self.roots, work: &mut self.work };
         match self.answers.answer(StepKey(key.clone()), &mut || make(&mut evaluator, frame))? {
             None => Ok(Flow::Pending),
@@ -333,11 +351,11 @@ impl<'w> Walk<'w> {
     }
 
     fn expression(&mut self, expr: &Expr, frame: &Frame) -> Result<Option<Value>, Failure> {
-        self.evaluator().within_budget(frame, |scope, budget| eval::evaluate(expr, scope, budget))
+        self.evaluator().expression(expr, frame)
     }
 
     fn test(&mut self, expr: &Expr, frame: &Frame) -> Result<bool, Failure> {
-        self.evaluator().within_budget(frame, |scope, budget| eval::test(expr, scope, budget))
+        self.evaluator().test(expr, frame)
     }
 }
 
@@ -347,48 +365,6 @@ struct Loop<'l> {
     test: Option<&'l Expr>,
     gather: Option<&'l Template>,
     steps: &'l [Step],
-}
-
-/// Evaluates expressions within what is left of the walk's work.
-struct Evaluator<'e> {
-    roots: &'e Roots<'e>,
-    work: &'e mut u64,
-}
-
-impl Evaluator<'_> {
-    fn within_budget<T>(&mut self, frame: &Frame, evaluate: impl FnOnce(&Here, &mut Budget) -> Result<T, Failure>) -> Result<T, Failure> {
-        let given = Budget::FOR_ONE.min(*self.work);
-        let mut budget = Budget::new(given);
-        let value = evaluate(&Here { roots: self.roots, frame }, &mut budget);
-        *self.work -= given - budget.left();
-        value
-    }
-
-    /// The value of a template, measured: it may leave the run.
-    fn template(&mut self, template: &Template, frame: &Frame) -> Result<Option<Value>, Failure> {
-        self.within_budget(frame, |scope, budget| {
-            let value = template.evaluate(scope, budget)?;
-            value.iter().try_for_each(|v| measure(v, budget))?;
-            Ok(value)
-        })
-    }
-
-    fn arguments(&mut self, entries: &[(SmolStr, Template)], frame: &Frame) -> Result<Object, Failure> {
-        self.within_budget(frame, |scope, budget| {
-            let object = evaluate_entries(entries, scope, budget)?;
-            object.iter().try_for_each(|(_, v)| measure(v, budget))?;
-            Ok(object)
-        })
-    }
-
-    fn message(&mut self, message: &Template, frame: &Frame) -> Result<String, Failure> {
-        let value = self.template(message, frame)?;
-        let text = value.as_ref().and_then(scalar_text).map(String::from);
-        text.ok_or_else(|| {
-            let found = value.map_or("omitted".to_string(), |v| with_article(v.type_name()));
-            fail("not-text", format!("the message is {found}, no text"))
-        })
-    }
 }
 
 /// Takes the values of a branch's steps over where the branch is done.

@@ -10,7 +10,7 @@ use smol_str::SmolStr;
 pub enum Reference {
     /// A name as a whole: `item`, `inputs`.
     Name(SmolStr),
-    /// A member of one of the names that mean something everywhere: `inputs.repo`, `steps.search`.
+    /// A member of one of the names of the language: `inputs.repo`, `steps.search`.
     Member(SmolStr, SmolStr),
 }
 

@@ -19,8 +19,8 @@ pub const MAX_DEPTH: usize = 100;
 /// Words that are no names of variables.
 pub const KEYWORDS: &[&str] = &["null", "true", "false", "and", "or", "not", "omit"];
 
-/// Names that mean something everywhere, so no variable may take them.
-pub const ROOTS: &[&str] = &["inputs", "secrets", "steps", "run", "previous", "loop", "error"];
+/// Names that the language gives a meaning to, so no variable may take them.
+pub const ROOTS: &[&str] = &["inputs", "secrets", "steps", "run", "previous", "loop", "error", "result"];
 
 /// Why a text is no expression, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use super::operators::{COALESCE, NOT, POSTFIX};
 use super::parse::is_name;
 use super::{BinaryOp, Expr};
+use crate::hidden::is_hidden;
 use crate::value::Value;
 use std::fmt;
 
@@ -197,10 +198,4 @@ fn write_text(out: &mut String, text: &str) {
         }
     }
     out.push('\'');
-}
-
-/// Control characters, line separators, marks of direction and width, the byte order mark.
-pub(crate) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{AD}' | '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{FFFE}' | '\u{FFFF}' | '\u{E0000}'..='\u{E007F}')
 }

@@ -4,7 +4,7 @@ use crate::value::{Object, Value};
 
 /// Where the names of an expression get their values.
 pub trait Scope {
-    /// The value of `inputs`, `run`, `loop`, `error`, or of a loop's variable.
+    /// The value of `inputs`, `run`, `loop`, `error`, `result`, or of a loop's variable.
     fn name(&self, name: &str) -> Option<Value>;
 
     /// The value of a member of a group; `None` where it is missing.

@@ -4,6 +4,7 @@ use super::*;
 use crate::document::{Case, Catch, Duration, Retry, Server, Step, StepKind, ToolEffect, Transport};
 use crate::expr::Expr;
 use crate::expr::tests::{hostile_text, number};
+use crate::hidden::is_hidden;
 use crate::template::{Piece, Template};
 use crate::value::{Object, Value};
 use proptest::collection::{btree_map, vec};
@@ -94,10 +95,13 @@ fn steps(depth: u32) -> BoxedStrategy<Vec<Step>> {
         .prop_map(|(attempts, backoff, factor)| Retry { attempts, backoff, factor });
     let catch = (option::of(expr()), if depth == 0 { Just(Vec::new()).boxed() } else { steps(depth - 1) })
         .prop_map(|(when, steps)| Catch { when, steps });
-    let step = (option::of(hostile_text()), option::of(expr()), kind(depth), option::of(retry), option::of(duration()), option::of(catch));
-    let step = step.prop_map(|(note, when, kind, retry, timeout, catch)| {
+    let fail_when = prop_oneof![expr(), Just(Expr::name("result").key("error"))];
+    let around = (option::of(hostile_text()), option::of(expr()), option::of(fail_when));
+    let step = (around, kind(depth), option::of(retry), option::of(duration()), option::of(catch));
+    let step = step.prop_map(|((note, when, fail_when), kind, retry, timeout, catch)| {
+        let fail_when = fail_when.filter(|_| matches!(kind, StepKind::Call { .. }));
         let timeout = timeout.filter(|_| matches!(kind, StepKind::Call { .. } | StepKind::Escalate { .. } | StepKind::Run { .. }));
-        Step { id: "x".into(), note: note.map(String::from), when, kind, retry, timeout, catch }
+        Step { id: "x".into(), note: note.map(String::from), when, kind, fail_when, retry, timeout, catch }
     });
     vec(step, 0..3).boxed()
 }
@@ -193,6 +197,16 @@ proptest! {
             }
             Err(problems) => prop_assert!(false, "{:?}\n{}", problems, text),
         }
+    }
+
+    #[test]
+    fn what_is_printed_hides_nothing(workflow in workflow(), header in vec(hostile_text().prop_map(String::from), 0..3)) {
+        let text = print(&Workflow { header, ..workflow });
+        let (head, body): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
+        prop_assert!(!body.concat().contains(is_hidden), "{}", text);
+        prop_assert!(!head.concat().contains(|c| is_hidden(c) && c != '\t'), "{}", text);
+        // What is told in a comment is told once.
+        prop_assert_eq!(read(&text).map(|again| print(&again)), Ok(text));
     }
 
     #[test]

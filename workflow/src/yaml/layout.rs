@@ -104,6 +104,7 @@ fn step(step: &Step) -> Out {
     fields.maybe("note", step.note.as_deref().map(text));
     fields.maybe("when", step.when.as_ref().map(expression));
     kind(&mut fields, &step.kind);
+    fields.maybe("fail_when", step.fail_when.as_ref().map(expression));
     fields.maybe(
         "retry",
         step.retry.as_ref().map(|retry| {

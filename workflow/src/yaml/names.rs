@@ -25,6 +25,8 @@ pub(super) struct Names {
     pub repeats: usize,
     /// How many `catch`es are around.
     pub catches: usize,
+    /// Whether this is a `fail_when`, which sees the result of its call.
+    pub result: bool,
 }
 
 /// Steps that are visible, in the order of the document, found without looking through all of them.
@@ -92,7 +94,8 @@ impl Names {
             "inputs" | "run" => None,
             "loop" if self.loops > 0 => None,
             "error" if self.catches > 0 => None,
-            "loop" | "error" => self.out_of_place(name),
+            "result" if self.result => None,
+            "loop" | "error" | "result" => self.out_of_place(name),
             "steps" | "secrets" | "previous" => {
                 doubt("unknown-name", format!("`{name}` is no value itself"), Some(format!("write `{name}.` and a name")))
             }
@@ -114,6 +117,7 @@ impl Names {
         let place = match name {
             "loop" => "a `for` or a `repeat`",
             "previous" => "a `repeat`",
+            "result" => "a `fail_when`",
             _ => "a `catch`",
         };
         doubt("unknown-name", format!("`{name}` is only known inside {place}"), None)
@@ -143,6 +147,7 @@ impl Names {
             "run" => one_of(&["started_at", "id"]),
             "loop" if self.loops > 0 => one_of(&["index"]),
             "error" if self.catches > 0 => one_of(&["code", "message", "step"]),
+            "result" if self.result => None,
             _ => self.out_of_place(root),
         }
     }

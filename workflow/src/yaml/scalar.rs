@@ -1,8 +1,9 @@
 //! How a text is spelled: plain, in double quotes, or as a literal block.
 //!
-//! Plain only where every reader of YAML 1.1 and 1.2 takes it for that text; as a block only where no editor and no reader can change it.
+//! Plain only where every reader of YAML 1.1 and 1.2 takes it for that text; as a block only where no editor and no reader can change it, and
+//! people see all that it holds. What is hidden is an escape in double quotes: the file is what people review.
 
-use crate::expr::print::is_hidden;
+use crate::hidden::is_hidden;
 
 /// Words that some reader takes for something else than a text.
 const WORDS: &[&str] = &["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
@@ -63,10 +64,9 @@ pub(super) fn quote(text: &str) -> String {
 
 /// What stands behind the key of a literal block (`|`, `|-`, `|+`), where `text` can be one.
 pub(super) fn block_indicator(text: &str) -> Option<&'static str> {
-    let safe_line = |line: &str| !line.ends_with([' ', '\t']) && !line.starts_with('\t');
-    let safe_char = |c: char| c == '\n' || c == '\t' || !(is_hidden(c));
+    let safe_char = |c: char| c == '\n' || !is_hidden(c);
     let several = text.trim_end_matches('\n').contains('\n') || text.ends_with('\n');
-    if !several || text.starts_with(['\n', ' ']) || !text.chars().all(safe_char) || !text.split('\n').all(safe_line) {
+    if !several || text.starts_with(['\n', ' ']) || !text.chars().all(safe_char) || text.split('\n').any(|line| line.ends_with(' ')) {
         return None;
     }
     Some(match text.len() - text.trim_end_matches('\n').len() {

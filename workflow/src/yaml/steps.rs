@@ -4,6 +4,7 @@ use super::names::visible_ids;
 use super::parts::{Fields, Reader};
 use super::tree::{Node, shorten};
 use crate::document::{Case, Catch, Duration, Retry, Step, StepKind};
+use crate::expr::Expr;
 use crate::expr::parse::is_variable;
 use crate::value::{Number, Value};
 use smol_str::SmolStr;
@@ -11,8 +12,24 @@ use std::collections::BTreeMap;
 
 const KINDS: &[&str] = &["call", "for", "repeat", "switch", "parallel", "escalate", "wait", "set", "run"];
 const KNOWN: &[&str] = &[
-    "id", "note", "when", "call", "for", "repeat", "switch", "parallel", "escalate", "wait", "set", "run", "with", "steps", "retry",
-    "timeout", "catch",
+    "id",
+    "note",
+    "when",
+    "call",
+    "for",
+    "repeat",
+    "switch",
+    "parallel",
+    "escalate",
+    "wait",
+    "set",
+    "run",
+    "with",
+    "steps",
+    "fail_when",
+    "retry",
+    "timeout",
+    "catch",
 ];
 
 /// The lines of the step ids so far.
@@ -36,12 +53,22 @@ impl Reader<'_> {
         let note = fields.get("note").and_then(|n| self.text(n, "`note`")).map(String::from);
         let when = fields.get("when").map(|n| self.expression(n, "`when`"));
         let kind = self.kind(&fields, seen);
+        let fail_when = fields.get("fail_when").map(|n| self.fail_when(n));
         let retry = fields.get("retry").map(|n| self.retry(n));
         let timeout = fields.get("timeout").map(|n| self.timeout(n, &fields));
         let catch = fields.get("catch").map(|n| self.catch(n, seen));
         // It is visible to the steps behind it even if something is wrong with it: one mistake is reported once.
         self.names.steps.extend(id.clone());
-        Some(Step { id: id?, note, when: whole(when)?, kind: kind?, retry: whole(retry)?, timeout: whole(timeout)?, catch: whole(catch)? })
+        Some(Step {
+            id: id?,
+            note,
+            when: whole(when)?,
+            kind: kind?,
+            fail_when: whole(fail_when)?,
+            retry: whole(retry)?,
+            timeout: whole(timeout)?,
+            catch: whole(catch)?,
+        })
     }
 
     fn kind(&mut self, fields: &Fields, seen: &mut Seen) -> Option<StepKind> {
@@ -56,7 +83,7 @@ impl Reader<'_> {
             self.problem("several-kinds", place, format!("a step does one thing, not {}", there.join(" and ")), None);
         }
         let node = fields.get(kind)?;
-        for (key, kinds) in [("with", &["call", "run"]), ("steps", &["for", "repeat"])] {
+        for (key, kinds) in [("with", &["call", "run"][..]), ("steps", &["for", "repeat"]), ("fail_when", &["call"])] {
             if let Some(entry) = fields.entry(key).filter(|_| !kinds.contains(&kind)) {
                 let message = format!("`{key}` stands beside `{}`, not beside `{kind}`", kinds.join("` or `"));
                 self.problem("unknown-key", entry.place, message, None);
@@ -187,6 +214,14 @@ impl Reader<'_> {
         let priority = fields.get("priority").map(|n| self.integer(n, "`priority`", 1, 4));
         let form = fields.get("form").map(Node::value);
         Some(StepKind::Escalate { role: role?, message: message?, form, data: whole(data)?, priority: whole(priority)? })
+    }
+
+    /// It sees the result of its call, and not the step's value, which is there only behind the step.
+    fn fail_when(&mut self, node: &Node) -> Option<Expr> {
+        self.names.result = true;
+        let test = self.expression(node, "`fail_when`");
+        self.names.result = false;
+        test
     }
 
     fn retry(&mut self, node: &Node) -> Option<Retry> {

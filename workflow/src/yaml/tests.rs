@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::document::{StepKind, ToolEffect, Transport};
+use crate::expr::Expr;
 use crate::json;
+use crate::template::Template;
+use crate::value::{Object, Value};
 
 const WHOLE: &str = r#"# Compiled by ltc 0.1.0 from 2 traces. Source from now on: edit it, `ltc lint` checks it.
 #
@@ -31,6 +34,7 @@ steps:
     note: made from call_1
     call: github/search_issues
     with: { query: "repo:${{ inputs.repo }} is:open", per_page: 100 }
+    fail_when: "${{ result.error ?? null != null }}"
     retry: { attempts: 3, backoff: 1s, factor: 2 }
     timeout: 30s
     catch:
@@ -152,6 +156,14 @@ steps:
     when: steps.inner.x and previous.b
     set: { y: "${{ error.code }}", z: "${{ loop.index }}", w: "${{ run.begun }}", v: "${{ b }}" }
     retry: { attempts: 0 }
+  - id: judge
+    call: g/t
+    with: { x: "${{ result }}" }
+    fail_when: "${{ result.a == steps.judge }}"
+    catch: { when: "${{ result.a }}", steps: [] }
+  - id: pause
+    wait: 1s
+    fail_when: "${{ true }}"
 outputs: 1
 "#;
     let expected = [
@@ -185,7 +197,11 @@ outputs: 1
         "36:68: `run` has no `begun` [unknown-name]; it has started_at, id",
         "36:91: the name `b` is not known here [unknown-name]; a step's value is written `steps.b`",
         "37:24: `attempts` is a whole number from 1 to 1000, not `0` [wrong-type]",
-        "38:1: a workflow has no key `outputs` [unknown-key]; the nearest known name is `output`",
+        "40:21: `result` is only known inside a `fail_when` [unknown-name]",
+        "41:33: the step `judge` has no value here [unknown-step]; a step is seen by those behind it; one in a loop only inside of that loop, one in a branch not by its sibling branches",
+        "42:25: `result` is only known inside a `fail_when` [unknown-name]",
+        "45:5: `fail_when` stands beside `call`, not beside `wait` [unknown-key]",
+        "46:1: a workflow has no key `outputs` [unknown-key]; the nearest known name is `output`",
     ];
     assert_eq!(problems(text), expected);
 }
@@ -247,6 +263,34 @@ fn values_have_places() {
     assert_eq!(places.key("/servers/a~1b/args"), Some(Place { line: 3, column: 5 }));
     assert_eq!(places.value(""), Some(Place { line: 1, column: 1 }));
     assert_eq!(places.value("/none"), None);
+}
+
+#[test]
+fn what_people_review_hides_nothing() {
+    let hidden = "pay\u{202e}eno\nto\u{200b}day\u{e0041}";
+    let mut workflow = Workflow::new("w");
+    workflow.header = vec!["by \u{2066}ltc\u{2069}\u{1b}[2J\u{2028}".to_string()];
+    workflow.description = Some(hidden.to_string());
+    let pair = [(hidden, Value::from(hidden)), ("tabs", Value::from("a\tb\nc")), ("blank", Value::from("a\u{a0}b"))];
+    workflow.output = Some(Template::Object(vec![
+        ("constant".into(), Template::constant(&pair.into_iter().collect::<Object>().into())),
+        ("expression".into(), Template::Expr(Expr::Literal(Value::from(hidden)))),
+    ]));
+    let expected = r#"# by \u{2066}ltc\u{2069}\u{1b}[2J\u{2028}
+workflow: w
+version: 1
+description: "pay\u202eeno\nto\u200bday\U000e0041"
+steps: []
+output:
+  constant:
+    "pay\u202eeno\nto\u200bday\U000e0041": "pay\u202eeno\nto\u200bday\U000e0041"
+    tabs: "a\tb\nc"
+    blank: "a\u00a0b"
+  expression: "${{ 'pay\\u{202e}eno\\nto\\u{200b}day\\u{e0041}' }}"
+"#;
+    assert_eq!(print(&workflow), expected);
+    let formatted = format("workflow: w\n# \u{202e}sdrawkcab\nsteps: []\n").unwrap();
+    assert_eq!(formatted.text, "workflow: w\nversion: 1\n# \\u{202e}sdrawkcab\nsteps: []\n");
 }
 
 #[test]

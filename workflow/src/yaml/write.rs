@@ -2,7 +2,7 @@
 
 use super::comments::Comments;
 use super::scalar::{block_indicator, quote, spell};
-use crate::expr::print::is_hidden;
+use crate::hidden::revealed_but;
 use smol_str::SmolStr;
 
 /// The last column that `{…}` and `[…]` may reach.
@@ -45,10 +45,7 @@ pub(super) struct Field {
 pub(super) fn write(header: &[String], root: &Out, comments: &Comments) -> String {
     let mut writer = Writer { out: String::new(), comments };
     for line in header.iter().flat_map(|line| line.split(['\n', '\r'])) {
-        let shown: String = line.chars().map(|c| if is_hidden(c) && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }).collect();
-        writer.out.push_str(if shown.is_empty() { "#" } else { "# " });
-        writer.out.push_str(&shown);
-        writer.out.push('\n');
+        writer.comment_line(line);
     }
     match root {
         Out::Map(_, fields) if !fields.is_empty() => writer.map(fields, 0, false),
@@ -73,10 +70,15 @@ impl Writer<'_> {
         for line in anchor.map(|a| self.comments.above(a)).unwrap_or_default() {
             let shown = line.strip_prefix(' ').unwrap_or(line).trim_end();
             self.indent(indent);
-            self.out.push_str(if shown.is_empty() { "#" } else { "# " });
-            self.out.push_str(shown);
-            self.out.push('\n');
+            self.comment_line(shown);
         }
+    }
+
+    /// A comment has no escapes: what is hidden is told in it. A tab is seen well enough there.
+    fn comment_line(&mut self, text: &str) {
+        self.out.push_str(if text.is_empty() { "#" } else { "# " });
+        self.out.push_str(&revealed_but(text, |c| c == '\t'));
+        self.out.push('\n');
     }
 
     fn map(&mut self, fields: &[Field], indent: usize, first_is_inline: bool) {

@@ -1,7 +1,6 @@
 //! A value with its place in the file: what a reader walks along, so that every complaint can say where.
 
-use super::problems;
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Severity};
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
 
@@ -77,7 +76,7 @@ impl<'v> Node<'v> {
 
     /// The string under `key`, which has to be there.
     pub fn need_text(&self, key: &str) -> Result<SmolStr, Diagnostic> {
-        self.text(key)?.ok_or_else(|| problems::missing(self.place(), key))
+        self.text(key)?.ok_or_else(|| self.missing(key))
     }
 
     /// The object under `key`; anything else that is there is an error.
@@ -113,8 +112,33 @@ impl<'v> Node<'v> {
         object.map(|o| o.iter().map(|(k, v)| (k, self.step(v, k))).collect()).unwrap_or_default()
     }
 
+    /// The complaint that `key` is not there.
+    pub fn missing(&self, key: &str) -> Diagnostic {
+        missing(self.place(), key)
+    }
+
     /// The complaint that this is something else than `wanted`.
     pub fn wrong(&self, wanted: &str) -> Diagnostic {
-        problems::wrong_type(self.place(), wanted, self.value)
+        wrong_type(self.place(), wanted, self.value)
     }
+}
+
+/// A name for a type, as people say it.
+fn a_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn wrong_type(place: String, wanted: &str, found: &Value) -> Diagnostic {
+    Diagnostic::new(Severity::Error, "wrong-type", place, format!("here is {}, where {wanted} belongs", a_type(found)))
+}
+
+fn missing(place: String, key: &str) -> Diagnostic {
+    Diagnostic::new(Severity::Error, "missing-field", place, format!("`{key}` is missing"))
 }
