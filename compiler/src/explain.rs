@@ -99,9 +99,12 @@ impl Explanation {
     #[must_use]
     pub fn without(mut self, secrets: &Secrets) -> Explanation {
         for argument in self.steps.iter_mut().flat_map(|s| &mut s.arguments) {
-            argument.origin = secrets.hide(&argument.origin);
-            for (loser, _) in &mut argument.losers {
+            for text in [&mut argument.path, &mut argument.origin, &mut argument.evidence] {
+                *text = secrets.hide(text);
+            }
+            for (loser, why) in &mut argument.losers {
                 *loser = secrets.hide(loser);
+                *why = secrets.hide(why);
             }
         }
         self

@@ -157,6 +157,9 @@ pub fn may_be_cut(text: &str) -> bool {
 pub fn windows(text: &str) -> Vec<(usize, usize)> {
     let tokens: Vec<_> = tokens_from(text, 0).take(MOST_TOKENS_OF_A_TEXT).collect();
     let mut found = Vec::new();
+    if text.len() > DATE && is_date(text) {
+        found.push((0, DATE));
+    }
     for (i, first) in tokens.iter().enumerate() {
         for last in tokens.iter().skip(i).take(MOST_TOKENS) {
             let starts = [Some(first.start), separator_before(text, first.start)];

@@ -56,11 +56,13 @@ pub fn lower(mut plan: Plan, scripts: &[Script], alive: BTreeSet<NodeId>, name: 
         .iter()
         .map(|g| g.iter().filter(|(k, _)| inputs.contains_key(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
         .collect();
+    // What the task says is shown in two places: not where it says a secret.
+    let task = scripts.iter().find_map(|s| s.task.as_deref()).filter(|t| !plan.secrets.stand_in(t));
     let workflow = Workflow {
         header: Vec::new(),
-        name: naming::workflow(name, scripts),
+        name: naming::workflow(name, task),
         version: 1,
-        description: scripts.iter().find_map(|s| s.task.as_deref()).filter(|t| !plan.secrets.stand_in(t)).map(description),
+        description: task.map(description),
         inputs,
         secrets: plan.secrets.names(),
         servers,
@@ -71,7 +73,7 @@ pub fn lower(mut plan: Plan, scripts: &[Script], alive: BTreeSet<NodeId>, name: 
     (plan, Lowered { workflow, steps, alive, renamed: names, given, diagnostics })
 }
 
-/// The task in one paragraph, without what it says of secrets or of length.
+/// The task in one paragraph of some length.
 fn description(task: &str) -> String {
     const MOST: usize = 300;
     let line = task.split_whitespace().collect::<Vec<_>>().join(" ");

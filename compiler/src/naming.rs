@@ -6,7 +6,6 @@ use crate::names::{singular, words_as_they_are};
 use crate::plan::{Plan, Point, Told};
 use crate::region::LoopKind;
 use crate::rewrite;
-use crate::script::Script;
 use crate::tree::{BodyId, NodeId, NodeKind, item_named, step_named};
 use ltc_workflow::expr::parse::is_variable;
 use ltc_workflow::expr::{Expr, OverFunction};
@@ -239,13 +238,12 @@ fn simplify(expr: Expr) -> Expr {
 }
 
 /// The workflow's name: as told, else from the task's first words.
-pub fn workflow(told: Option<&str>, scripts: &[Script]) -> SmolStr {
+pub fn workflow(told: Option<&str>, task: Option<&str>) -> SmolStr {
     let dashed = |text: &str| identifier(text).replace('_', "-");
     if let Some(told) = told {
         return SmolStr::new(dashed(told));
     }
-    let task = scripts.iter().find_map(|s| s.task.as_deref()).unwrap_or("workflow");
-    let words: Vec<String> = task.split_whitespace().take(5).map(str::to_owned).collect();
+    let words: Vec<String> = task.unwrap_or("workflow").split_whitespace().take(5).map(str::to_owned).collect();
     let sentence = words.join(" ");
     let sentence = sentence.split([':', '.', ',', ';']).next().unwrap_or_default();
     SmolStr::new(dashed(sentence))

@@ -176,8 +176,8 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     let behind = |(start, end): (usize, usize)| regions.get(start..end - turned).unwrap_or_default();
     let calls = |regions: &[Region]| regions.iter().map(|r| r.calls().len()).sum::<usize>();
     let has_loop = |regions: &[Region]| regions.iter().any(|r| matches!(r, Region::Loop(_)));
-    let (model, base) =
-        between.iter().map(|b| behind(*b)).enumerate().max_by_key(|(i, b)| (has_loop(b), calls(b), std::cmp::Reverse(*i)))?;
+    let longest = between.iter().map(|b| behind(*b)).enumerate().max_by_key(|(i, b)| (has_loop(b), calls(b), std::cmp::Reverse(*i)));
+    let (model, base) = longest.unwrap_or((0, &[]));
     let head = |p: usize| regions.get(p - turned..=p).unwrap_or_default().to_vec();
     let mut rounds = Vec::new();
     for (position, range) in at.iter().zip(&between) {

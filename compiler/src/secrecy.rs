@@ -18,9 +18,18 @@ impl Secrets {
         self.values.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// Notes what a secret was in each run, unless something is known of that name.
-    pub fn add(&mut self, name: &SmolStr, values: &[SmolStr]) {
-        self.values.entry(name.clone()).or_insert_with(|| values.to_vec());
+    /// The secret that had these values in the runs, of which empty ones are not known: `base`, or `base` with a number behind it where
+    /// that name has other values.
+    pub fn named(&mut self, base: &SmolStr, values: &[SmolStr]) -> SmolStr {
+        let mut name = base.clone();
+        for number in 2.. {
+            let known = self.values.entry(name.clone()).or_insert_with(|| values.to_vec());
+            if known.iter().zip(values).all(|(known, value)| value.is_empty() || known == value) {
+                break;
+            }
+            name = SmolStr::new(format!("{base}_{number}"));
+        }
+        name
     }
 
     /// What each was in a run that used it.
@@ -31,9 +40,12 @@ impl Secrets {
 
     /// `text` without the value of any secret.
     pub fn hide(&self, text: &str) -> String {
-        let known =
-            self.values.iter().flat_map(|(name, values)| values.iter().map(move |v| (name, v))).filter(|(_, v)| v.len() >= LEAST_HIDDEN);
-        known.fold(text.to_owned(), |text, (name, value)| {
+        let mut known: Vec<(&SmolStr, &SmolStr)> =
+            self.values.iter().flat_map(|(name, values)| values.iter().map(move |v| (name, v))).collect();
+        known.retain(|(_, value)| value.len() >= LEAST_HIDDEN);
+        // Longer ones first: a secret may begin like another one, whose rest would be shown.
+        known.sort_by_key(|(name, value)| (std::cmp::Reverse(value.len()), *name));
+        known.into_iter().fold(text.to_owned(), |text, (name, value)| {
             if text.contains(value.as_str()) { text.replace(value.as_str(), &format!("[secret {name}]")) } else { text }
         })
     }
@@ -111,4 +123,33 @@ pub fn secret_parts(text: &str) -> Vec<(usize, usize, SmolStr)> {
     found.sort();
     found.dedup_by(|b, a| b.0 < a.1);
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(known: &[(&str, &[&str])]) -> Secrets {
+        let mut secrets = Secrets::default();
+        for (name, values) in known {
+            secrets.named(&SmolStr::new(name), &values.iter().map(SmolStr::new).collect::<Vec<_>>());
+        }
+        secrets
+    }
+
+    #[test]
+    fn of_two_secrets_that_begin_alike_no_rest_is_shown() {
+        let secrets = secrets(&[("A", &["hunter2"]), ("B", &["hunter2-and-more"])]);
+        assert_eq!(secrets.hide("hunter2-and-more, hunter2"), "[secret B], [secret A]");
+    }
+
+    #[test]
+    fn a_name_has_one_value_in_a_run_however_many_there_are() {
+        let mut secrets = Secrets::default();
+        let values = |n: usize| vec![SmolStr::new(format!("value {n}"))];
+        let names: Vec<SmolStr> = (1..=150).map(|n| secrets.named(&SmolStr::new("KEY"), &values(n))).collect();
+        assert_eq!((names[0].as_str(), names[1].as_str(), names[149].as_str()), ("KEY", "KEY_2", "KEY_150"));
+        assert_eq!(secrets.named(&SmolStr::new("KEY"), &values(77)), "KEY_77");
+        assert_eq!(secrets.names().len(), 150);
+    }
 }

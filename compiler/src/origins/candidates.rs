@@ -47,6 +47,7 @@ const COST_OF_AN_INPUT: f64 = 5.0;
 const COST_OF_AN_ECHO: f64 = 4.0;
 /// What a value is worth more whose name a hint prefers.
 const WORTH_OF_A_PREFERENCE: f64 = 4.0;
+
 impl Explainer<'_> {
     /// All references that give the value in every frame and explain more than they cost, best first.
     pub(super) fn references(&self, spot: &Spot, uses: &[Use]) -> Vec<Candidate> {
@@ -61,7 +62,7 @@ impl Explainer<'_> {
         };
         let mut found = self.scored_references(spot, uses, From::Anywhere);
         found.retain(|c| c.score + slack >= 0.0);
-        if let Some(newest) = found.iter().filter(|c| c.pinned).max_by_key(|c| (!c.echo, c.source)).cloned() {
+        if let Some(newest) = found.iter().filter(|c| c.pinned).max_by_key(|c| c.source).cloned() {
             return vec![newest];
         }
         found.sort_by(|a, b| {
@@ -227,11 +228,13 @@ impl Explainer<'_> {
             })
             .collect();
         let Some([(r0, v0), (r1, v1), ..]) = numbers.as_deref() else { return Vec::new() };
-        if r1 <= r0 || v1 <= v0 || (v1 - v0) % (r1 - r0) != 0 {
+        // Any two numbers may stand in a recording: where they are too far apart to be counted, they are no count.
+        let (Some(rounds), Some(grown)) = (r1.checked_sub(*r0), v1.checked_sub(*v0)) else { return Vec::new() };
+        if rounds <= 0 || grown <= 0 || grown % rounds != 0 {
             return Vec::new();
         }
-        let step = (v1 - v0) / (r1 - r0);
-        let start = v0 - step * r0;
+        let step = grown / rounds;
+        let Some(start) = step.checked_mul(*r0).and_then(|before| v0.checked_sub(before)) else { return Vec::new() };
         // Two numbers always lie on a line: there the name must say that it counts.
         let counts = spot.words().iter().any(|w| COUNTERS.contains(&w.as_str()));
         let in_order = step == 1 && (0..=1).contains(&start);
@@ -321,8 +324,6 @@ fn is_trivial(value: &Value) -> bool {
 fn depth(path: &[PathStep]) -> f64 {
     path.iter().map(|_| 0.25).sum()
 }
-
-impl Explainer<'_> {}
 
 /// A text as an expression.
 pub(super) fn literal(text: &str) -> Expr {

@@ -5,7 +5,7 @@
 
 use super::anchors::{borders, common_prefix, common_suffix};
 use super::candidates::literal;
-use super::parts::{Part, looks_shaped, unwrapped};
+use super::parts::{Part, unwrapped};
 use super::{Explainer, Origin, Spot, Use};
 use crate::index::open_json;
 use crate::text::bits;
@@ -54,9 +54,6 @@ impl Explainer<'_> {
     pub(super) fn reshaped(&self, uses: &[Use]) -> Option<Expr> {
         let first = uses.first()?;
         let text = first.value.as_str()?;
-        if !looks_shaped(text) {
-            return None;
-        }
         let shaped = self.shapes(first.frame, text);
         shaped
             .into_iter()

@@ -243,14 +243,18 @@ impl Explainer<'_> {
         Made::Constant(None)
     }
 
+    /// Whether the tool's schema lists the value as one of its words.
+    pub(super) fn is_listed(&self, spot: &Spot, value: &Value, uses: &[Use]) -> bool {
+        let Some((server, tool)) = &spot.tool else { return false };
+        let schema = self.script_of(uses).zip(spot.key()).and_then(|(script, key)| script.argument_schema(server, tool, key));
+        schema.is_some_and(|s| s.get("enum").and_then(Value::as_array).is_some_and(|words| words.contains(value)))
+    }
+
     /// Whether the tool's schema lists the value: an enum word, or the default.
     fn is_schema_word(&self, spot: &Spot, value: &Value, uses: &[Use]) -> bool {
         let Some((server, tool)) = &spot.tool else { return false };
         let schema = self.script_of(uses).zip(spot.key()).and_then(|(script, key)| script.argument_schema(server, tool, key));
-        schema.is_some_and(|s| {
-            let listed = s.get("enum").and_then(Value::as_array).is_some_and(|words| words.contains(value));
-            listed || s.get("default") == Some(value) || s.get("const") == Some(value)
-        })
+        schema.is_some_and(|s| self.is_listed(spot, value, uses) || s.get("default") == Some(value) || s.get("const") == Some(value))
     }
 
     /// Whether a date is within a year and a half of the recording.

@@ -48,7 +48,7 @@ impl Explainer<'_> {
         let mut found = Vec::new();
         for expr in given.chain(recent) {
             let Some(Value::String(text)) = self.value_in(&expr, frame) else { continue };
-            for function in [Function::Slug, Function::Lower, Function::Upper, Function::UrlEncode] {
+            for function in [Function::Lower, Function::Upper, Function::Slug, Function::UrlEncode] {
                 let shaped = expr.clone().apply(function);
                 if let Some(Value::String(shape)) = self.value_in(&shaped, frame)
                     && shape != text

@@ -131,8 +131,7 @@ impl Explainer<'_> {
         let worth = |agreement: names::Agreement| bits(text) + agreement.bits() >= 8.0;
         let input = self.input(run)?;
         let mut found: Vec<(names::Agreement, Expr)> = Vec::new();
-        for (name, given) in input.iter().filter(|(_, given)| *given == value) {
-            let _ = given;
+        for (name, _) in input.iter().filter(|(_, given)| *given == value) {
             let agreement = names::agreement(&names::words(name), &keys);
             if worth(agreement) || bits(text) >= 5.0 {
                 found.push((agreement, Expr::input(name.clone())));

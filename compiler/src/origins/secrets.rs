@@ -61,23 +61,21 @@ impl Explainer<'_> {
 
     /// The reference to the secret of that name, or with a number behind it where that name has another value.
     fn secret_of(&mut self, spot: &Spot, uses: &[Use], name: &SmolStr, texts: &[SmolStr]) -> Option<Expr> {
-        const MOST_OF_A_NAME: usize = 100;
         let mut values: Vec<SmolStr> = vec![SmolStr::default(); self.scripts.len()];
         for (used, text) in uses.iter().zip(texts) {
-            if let Some(slot) = values.get_mut(self.tree.run(used.frame)) {
-                *slot = text.clone();
+            let slot = values.get_mut(self.tree.run(used.frame))?;
+            if !slot.is_empty() && slot != text {
+                return None; // A secret is one value in all of a run.
             }
+            *slot = text.clone();
         }
-        for number in 1..MOST_OF_A_NAME {
-            let name = if number == 1 { name.clone() } else { SmolStr::new(format!("{name}_{number}")) };
-            self.secrets.add(&name, &values);
-            let expr = Expr::name("secrets").key(name.clone());
-            if self.gives(&expr, uses) {
-                self.find(spot, Origin::Secret(name), "a secret is read from the environment".to_owned(), Vec::new());
-                return Some(expr);
-            }
+        let name = self.secrets.named(name, &values);
+        let expr = Expr::name("secrets").key(name.clone());
+        if !self.gives(&expr, uses) {
+            return None;
         }
-        None
+        self.find(spot, Origin::Secret(name), "a secret is read from the environment".to_owned(), Vec::new());
+        Some(expr)
     }
 }
 

@@ -195,6 +195,9 @@ fn emptiness(feature: &Feature, chosen: &[bool], add: Add<'_>) {
     }
 }
 
+/// The most words of which a field may be one.
+const MOST_WORDS: usize = 3;
+
 /// `contains(labels, 'bug')`, and one of a few words.
 fn membership(feature: &Feature, chosen: &[bool], add: Add<'_>) {
     let (ours, theirs) = split(feature, chosen);
@@ -208,12 +211,13 @@ fn membership(feature: &Feature, chosen: &[bool], add: Add<'_>) {
     }
     let mut words: Vec<&Value> = Vec::new();
     for value in ours.iter().flatten() {
-        if !words.contains(value) {
+        if words.len() <= MOST_WORDS && !words.contains(value) {
             words.push(value);
         }
     }
-    let small =
-        (2..=3).contains(&words.len()) && ours.len() > words.len() && words.iter().all(|w| matches!(w, Value::String(_)) && is_word(w));
+    let small = (2..=MOST_WORDS).contains(&words.len())
+        && ours.len() > words.len()
+        && words.iter().all(|w| matches!(w, Value::String(_)) && is_word(w));
     if small && ours.iter().all(Option::is_some) && !theirs.iter().flatten().any(|v| words.contains(v)) {
         let list = Expr::List(words.iter().map(|w| Expr::Literal((*w).clone())).collect());
         add(Expr::Call(Function::Contains, vec![list, safe(feature)]), 6.0 + words.iter().map(|w| weight(w)).sum::<f64>());

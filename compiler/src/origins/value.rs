@@ -31,7 +31,11 @@ impl<'a> Explainer<'a> {
         if let Some(template) = self.with_secrets(spot, uses) {
             return Some(template);
         }
-        let references = self.references(spot, uses);
+        let mut references = self.references(spot, uses);
+        // A word that the tool's schema lists was chosen from that list, wherever else it stands.
+        if uses.iter().all(|u| self.is_listed(spot, &u.value, uses)) {
+            references.retain(|c| c.source == crate::index::Source::Input);
+        }
         if let Some(best) = references.first() {
             let expr = best.expr.clone();
             if let Expr::Literal(value) = &expr {

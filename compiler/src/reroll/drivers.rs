@@ -170,15 +170,18 @@ fn turns(script: &Script, a: &Act, b: &Act) -> Vec<Turn> {
         let says = bits(text) + names::agreement(&used_as, &patterns::keys(&path)).bits();
         let last = patterns::last_key(&path).unwrap_or_default();
         let is_next = names::words(last).iter().any(|w| ["next", "cursor", "token", "after", "continuation"].contains(&w.as_str()));
-        if hinted.is_some_and(|h| h.cursor.as_deref() == Some(last)) || is_next || says >= LEAST_EVIDENCE + 6.0 {
+        if hinted.is_some_and(|h| h.cursor.as_deref() == Some(last)) || (has_list(&a.value) && (is_next || says >= LEAST_EVIDENCE + 6.0)) {
             found.push(Turn::Cursor(argument.clone(), path));
         }
     }
     let old = before.iter().find(|(path, _)| path == argument).map(|(_, v)| *v);
     if let (Some(from), Some(to)) = (old.and_then(as_i64), as_i64(value)) {
         let pages = ["page", "offset", "skip", "start", "from", "index"];
-        if to > from && (hinted.is_some() || used_as.iter().any(|w| pages.contains(&w.as_str()))) && has_list(&a.value) {
-            found.push(Turn::Step(argument.clone(), to - from));
+        if let Some(by) = to.checked_sub(from).filter(|by| *by > 0)
+            && (hinted.is_some() || used_as.iter().any(|w| pages.contains(&w.as_str())))
+            && has_list(&a.value)
+        {
+            found.push(Turn::Step(argument.clone(), by));
         }
     }
     found

@@ -300,7 +300,8 @@ impl Recorded<'_, '_> {
         if let Some(used) = self.used.get_mut(call) {
             *used = true;
         }
-        let Some(place) = self.recording.places.get(call) else { return };
+        let fresh = self.recording.script.hints(&act.server).is_some_and(|h| h.fresh.contains(&act.tool));
+        let Some(place) = self.recording.places.get(call).filter(|_| !fresh) else { return };
         let misplaced = |other, should_follow| Breach::Misplaced { step: key.clone(), call, other, should_follow };
         let writes = self.recording.writes.get(place.server);
         let made = self.writes_made.get(place.server).copied().unwrap_or(0);

@@ -64,7 +64,6 @@ fn a_key_that_is_there_twice_is_refused() {
 }
 
 #[test]
-#[ignore = "pending"]
 fn deep_nesting_is_refused_and_overflows_nothing() {
     for depth in [127, 200, 100_000] {
         for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
@@ -179,4 +178,28 @@ fn large(bytes: usize, at_most: Duration) {
     assert_eq!(wrong, Vec::<String>::new());
     assert!(compilation.workflow.is_some());
     assert!(start.elapsed() < at_most, "{:?}", start.elapsed());
+}
+
+#[test]
+fn numbers_that_are_too_far_apart_to_be_counted_are_numbers() {
+    let page =
+        |number: i64| ("s", "list", object([("page", Value::from(number)), ("of", Value::from("inv_8f3k2m1x"))]), r#"{"items": [1]}"#);
+    let (far, near) = ([page(i64::MIN), page(i64::MAX), page(0)], [page(i64::MAX - 1), page(i64::MAX)]);
+    for calls in [far.as_slice(), near.as_slice()] {
+        let traces = read(recording(&object([]), calls).as_bytes()).expect("it is read");
+        assert_eq!(wrongs(&traces).1, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_secret_that_the_task_says_is_in_no_name_and_no_description() {
+    let secret = "sk-Ab3dEf6hIj9lMn2pQr5t";
+    let text = recording(&object([]), &[("s", "login", object([("api_key", Value::from(secret))]), "ok")]);
+    let text = text.replacen(r#""calls""#, &format!(r#""task":"Use {secret} to log in.","calls""#), 1);
+    let (compilation, wrong) = wrongs(&read(text.as_bytes()).expect("it is read"));
+    assert_eq!(wrong, Vec::<String>::new());
+    let workflow = compilation.workflow.expect("it is compiled");
+    let shown = ltc_workflow::yaml::print(&workflow) + &compilation.explanation.to_text();
+    assert!(!shown.to_lowercase().contains("ab3def6h"), "{shown}");
+    assert_eq!(workflow.secrets, ["S_API_KEY"]);
 }
