@@ -7,6 +7,7 @@ mod demo_server;
 mod explain;
 mod fmt;
 mod graph;
+mod lint;
 mod run;
 mod schema;
 mod verify;
@@ -14,6 +15,7 @@ mod verify;
 use crate::exit::Exit;
 use crate::report::Report;
 use clap::Subcommand;
+use ltc_compiler::diagnostics::{Diagnostic, Severity};
 
 /// What the command can do.
 #[derive(Subcommand, Debug)]
@@ -21,6 +23,7 @@ pub enum Command {
     Compile(compile::Arguments),
     Explain(explain::Arguments),
     Verify(verify::Arguments),
+    Lint(lint::Arguments),
     Fmt(fmt::Arguments),
     Graph(graph::Arguments),
     Convert(convert::Arguments),
@@ -36,6 +39,7 @@ pub fn run(command: Command, report: Report) -> Exit {
         Command::Compile(arguments) => compile::run(&arguments, &report),
         Command::Explain(arguments) => explain::run(&arguments, &report),
         Command::Verify(arguments) => verify::run(&arguments, &report),
+        Command::Lint(arguments) => lint::run(&arguments, &report),
         Command::Fmt(arguments) => fmt::run(&arguments, &report),
         Command::Graph(arguments) => graph::run(&arguments, &report),
         Command::Convert(arguments) => convert::run(&arguments, &report),
@@ -48,14 +52,27 @@ pub fn run(command: Command, report: Report) -> Exit {
 
 /// Prints a result; how the command ends follows from whether that worked.
 fn printed(text: &str, exit: Exit, report: &Report) -> Exit {
-    use ltc_compiler::diagnostics::{Diagnostic, Severity};
-    match crate::report::print(text) {
+    written(crate::report::print(text), exit, report)
+}
+
+/// As [`printed`], for words that are clean already and have colours.
+fn printed_styled(text: &str, exit: Exit, report: &Report) -> Exit {
+    written(crate::report::print_styled(text), exit, report)
+}
+
+fn written(result: std::io::Result<()>, exit: Exit, report: &Report) -> Exit {
+    match result {
         Ok(()) => exit,
         Err(error) => {
             report.say(&Diagnostic::new(Severity::Error, "cannot-write", "stdout", format!("the result cannot be written: {error}")));
             Exit::Failed
         }
     }
+}
+
+/// `1 run`, `2 runs`
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -74,7 +91,7 @@ mod tests {
         let command = Arguments::command();
         command.clone().debug_assert();
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        let expected = ["compile", "explain", "verify", "fmt", "graph", "convert", "run", "schema", "completions", "demo-server"];
+        let expected = ["compile", "explain", "verify", "lint", "fmt", "graph", "convert", "run", "schema", "completions", "demo-server"];
         assert_eq!(names, expected);
         for subcommand in command.get_subcommands() {
             assert!(subcommand.get_about().is_some(), "{} says nothing about itself", subcommand.get_name());

@@ -2,7 +2,7 @@
 
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_compiler::hints::Hints;
-use ltc_compiler::trace::Trace;
+use ltc_compiler::trace::{Server, Trace};
 use ltc_compiler::verify::Verdict;
 use ltc_compiler::{Compilation, Options};
 use ltc_workflow::{Value, Workflow};
@@ -50,9 +50,21 @@ pub fn compile(traces: &[Trace], name: Option<String>, partial: bool) -> Compila
     ltc_compiler::compile(traces, &Options { name, partial })
 }
 
+/// What is doubtful in a workflow, as far as what is known of servers tells.
+pub fn lint(workflow: &Workflow, servers: &[Server]) -> Vec<Diagnostic> {
+    ltc_compiler::lint::lint(workflow, servers)
+}
+
 /// Whether a workflow does in the recorded world, and in others, what it should.
 pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
     ltc_compiler::verify::verify(workflow, traces, partial)
+}
+
+/// How many steps a workflow has, with those in loops and branches.
+pub fn count_steps(workflow: &Workflow) -> usize {
+    let mut count = 0;
+    ltc_compiler::steps::each(&workflow.steps, &mut |_, _| count += 1);
+    count
 }
 
 /// Whether one of `diagnostics` is an error.

@@ -10,6 +10,7 @@ mod interrupts;
 mod mermaid;
 mod progress;
 mod report;
+mod servers;
 mod traces;
 mod written;
 

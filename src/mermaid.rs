@@ -174,7 +174,7 @@ fn label(step: &Step) -> String {
 /// `text` as the inside of a quoted label: letters, digits and what is harmless stay, a line break is one, everything else is its code.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in ltc_runtime::text::lines(text).chars() {
+    for c in ltc_workflow::hidden::revealed_but(text, |c| c == '\n').chars() {
         match c {
             '\n' => out.push_str("<br>"),
             c if c.is_alphanumeric() || " _-.,:/=+()".contains(c) => out.push(c),
@@ -231,6 +231,7 @@ output: "${{ steps.list }}"
 
     #[test]
     fn words_are_never_syntax() {
+        assert_eq!(escaped("a\u{202e}\u{1b}b"), "a#92;u#123;202e#125;#92;u#123;1b#125;b");
         assert_eq!(
             escaped("a\"]; click n0 <b>`x`</b> #1\n%%{"),
             "a#34;#93;#59; click n0 #60;b#62;#96;x#96;#60;/b#62; #35;1<br>#37;#37;#123;"

@@ -1,4 +1,4 @@
-//! What a run shows while it goes on: a line that moves on a terminal, plain lines where messages are for machines, and what servers say.
+//! What is shown while something goes on: a line that moves on a terminal, plain lines where messages are for machines, and what servers say.
 
 use crate::report::Report;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -8,6 +8,7 @@ use ltc_runtime::text;
 use ltc_workflow::advance::{Effect, Ended, StepKey};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +60,27 @@ impl Progress {
     }
 }
 
+/// Does `work`; on a terminal a line moves where that takes longer than a second.
+pub fn busy<T>(report: &Report, what: &'static str, work: impl FnOnce() -> T) -> T {
+    if report.json || !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let (done, waits) = mpsc::channel::<()>();
+    let shown = std::thread::spawn(move || {
+        if waits.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+            let bar = bar().with_message(what);
+            // It ends with the sender.
+            let _ = waits.recv();
+            bar.finish_and_clear();
+        }
+    });
+    let result = work();
+    drop(done);
+    // The line has to be gone before anything else is written; where drawing it failed, it is.
+    let _ = shown.join();
+    result
+}
+
 fn bar() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
@@ -104,7 +126,7 @@ impl Log for Progress {
         if self.report.json {
             return self.report.say(&Diagnostic::new(Severity::Note, "server-said", format!("server {server}"), line));
         }
-        self.above(|| eprintln!("[{}] {line}", text::one_line(server)));
+        self.above(|| self.report.tell("server-said", &text::one_line(&format!("[{server}] {line}"))));
     }
 
     fn redact(&self, text: &str) -> String {

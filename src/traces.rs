@@ -4,6 +4,7 @@ use crate::compiler;
 use crate::documents;
 use crate::exit::Exit;
 use crate::files;
+use crate::progress::busy;
 use crate::report::Report;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -67,8 +68,8 @@ pub fn read(paths: &[PathBuf], options: &TraceOptions, report: &Report) -> Resul
 /// How the command ends; why has been said.
 pub fn read_all(path: &Path, from: Option<&str>, report: &Report) -> Result<Vec<Trace>, Exit> {
     let bytes = files::read(path).map_err(|problem| said(&[problem], Exit::Usage, report))?;
-    let (traces, notes) =
-        compiler::read(&files::name(path), &bytes, from).map_err(|problems| said(&placed(problems, path), Exit::Invalid, report))?;
+    let read = busy(report, "reading", || compiler::read(&files::name(path), &bytes, from));
+    let (traces, notes) = read.map_err(|problems| said(&placed(problems, path), Exit::Invalid, report))?;
     report.say_all(&placed(notes, path));
     Ok(traces)
 }

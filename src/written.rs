@@ -5,7 +5,7 @@
 
 use ltc_workflow::digest;
 
-const MARK: &str = "# Written by `ltc compile`; edited since, if this is not the digest of the other lines: ";
+const MARK: &str = "# As `ltc compile` wrote it, while the other lines have the digest ";
 
 /// `yaml` with the mark after its other comment lines at the top.
 pub fn marked(yaml: &str) -> String {
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn an_edit_anywhere_shows() {
         let text = marked("# Compiled.\nworkflow: w\nsteps: []\n");
-        assert!(text.starts_with("# Compiled.\n# Written by"), "{text}");
+        assert!(text.starts_with("# Compiled.\n# As `ltc compile` wrote it"), "{text}");
         assert!(is_untouched(&text));
         assert!(!is_untouched(&text.replace("steps: []", "steps: [ ]")));
         assert!(!is_untouched(&text.replace("# Compiled.", "# Compiled!")));

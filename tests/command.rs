@@ -30,7 +30,8 @@ fn the_shipped_recording_compiles_and_runs_where_it_was_never_recorded() {
     let path = folder.path().join("demo.yaml");
     let compiled = done(ended(ltc(["compile"]).arg(demo()).arg("-o").arg(&path)));
     assert_eq!(compiled.stdout, "");
-    assert!(compiled.stderr.contains(&format!("wrote {}", path.display())), "{}", compiled.stderr);
+    let told = [&format!("wrote {}\n", path.display()), "made of 6 recorded calls", "in 1 of 1 recorded run", "no question", "ltc run "];
+    told.into_iter().for_each(|part| assert!(compiled.stderr.contains(part), "{part:?} is missing in {}", compiled.stderr));
     // Two orders were late when it was recorded; one is shipped, and its parcel's number is past what a float holds.
     let run = done(ended(ltc(["run"]).arg(&path).args(["--input", r#"{"status":"shipped"}"#])));
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("{\"sent\":[\"msg-0001\"]}\n", ""));
@@ -48,7 +49,7 @@ fn compiling_writes_stdout_or_a_file_or_into_a_folder() {
     assert_eq!(written, text);
     let recording = std::fs::read_to_string(demo()).expect("it is shipped");
     assert_eq!(
-        done(ended_with_stdin(ltc(["compile", "-"]).args(["--name", "mine"]), &recording)).stdout.lines().nth(1),
+        done(ended_with_stdin(ltc(["compile", "-"]).args(["--name", "mine"]), &recording)).stdout.lines().nth(3),
         Some("workflow: mine")
     );
     let refused = ended(ltc(["compile"]).arg(demo()).arg("-o").arg(folder.path().join("no/where.yaml")));
@@ -122,11 +123,45 @@ fn what_was_compiled_is_verified_and_what_was_changed_is_not() {
 }
 
 #[test]
+fn a_workflow_is_linted_with_what_is_known_of_its_servers() {
+    let folder = Folder::new();
+    let text = done(ended(ltc(["compile"]).arg(demo()))).stdout;
+    let path = folder.file("w.yaml", &text);
+    let clean = done(ended(ltc(["lint"]).arg(&path).arg("--trace").arg(demo())));
+    assert_eq!((clean.stdout.as_str(), clean.stderr.contains("nothing is doubtful")), ("", true), "{clean:?}");
+    // A tool that the server does not have is seen where a recording knows the tools; what is found is the result.
+    let wrong = folder.file("wrong.yaml", &text.replace("desk/get_customer", "desk/get_custmer"));
+    done(ended(ltc(["lint"]).arg(&wrong)));
+    let found = ended(ltc(["lint"]).arg(&wrong).arg("--trace").arg(demo()));
+    fails(&found, 3, &["1 error"]);
+    assert!(found.stdout.contains("error[unknown-tool]") && found.stdout.contains("get_customer"), "{}", found.stdout);
+    let machine = ended(ltc(["lint", "--json"]).arg(&wrong).arg("--trace").arg(demo()));
+    let list = json::parse(machine.stdout.as_bytes()).expect("JSON");
+    let codes: Vec<_> = list.as_array().expect("a list").iter().filter_map(|item| item.get("code")?.as_str()).collect();
+    assert_eq!((machine.code, codes), (3, vec!["unknown-tool"]), "{}", machine.stdout);
+    // A server is known by the workflow, or by a file like .mcp.json.
+    let other = folder.file("other.yaml", &text.replace("desk/get_customer", "dsek/get_customer"));
+    let found = ended(ltc(["lint"]).arg(&other));
+    fails(&found, 3, &["1 error"]);
+    assert!(found.stdout.contains("error[unknown-server]"), "{}", found.stdout);
+    let servers = folder.file("mcp.json", r#"{"mcpServers": {"dsek": {"command": "x"}}}"#);
+    done(ended(ltc(["lint"]).arg(&other).arg("--servers").arg(servers)));
+    fails(&ended(ltc(["lint"]).arg(folder.file("no.yaml", "workflow: w\n"))), 3, &["no.yaml:1:1"]);
+    fails(&ended(&mut ltc(["lint", "no-such-file.yaml"])), 2, &["error[cannot-read]"]);
+}
+
+#[test]
 fn explaining_says_where_arguments_come_from() {
     let text = done(ended(ltc(["explain"]).arg(demo()))).stdout;
     assert!(text.contains("order.customer"), "{text}");
+    // What is open stands behind it.
+    assert!(text.contains("note[corrected-call]") && text.contains("call call_2"), "{text}");
     let machine = done(ended(ltc(["explain", "--json"]).arg(demo()))).stdout;
-    assert!(json::parse(machine.as_bytes()).is_ok_and(|value| value.as_object().is_some()), "{machine}");
+    let value = json::parse(machine.as_bytes()).expect("JSON");
+    assert!(value.get("steps").and_then(Value::as_array).is_some_and(|steps| !steps.is_empty()), "{machine}");
+    let codes =
+        value.get("diagnostics").and_then(Value::as_array).unwrap_or_default().iter().filter_map(|found| found.get("code")?.as_str());
+    assert_eq!(codes.collect::<Vec<_>>(), ["corrected-call"]);
 }
 
 #[test]

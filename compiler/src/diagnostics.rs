@@ -1,5 +1,5 @@
 //! Diagnostics: plain data about a guess, a doubt or a mistake. One constructor a message stands beside the code that reports it;
-//! rendering is left to the edge.
+//! rendering is left to the edge, which takes secrets out and lets no text of a recording move a cursor.
 
 use smol_str::SmolStr;
 
@@ -36,25 +36,31 @@ pub enum Severity {
 impl Diagnostic {
     /// A diagnostic without candidates and help.
     pub fn new(severity: Severity, code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity, code, place: visible(&place.into()), message: visible(&message.into()), candidates: Vec::new(), help: None }
+        Diagnostic { severity, code, place: place.into(), message: message.into(), candidates: Vec::new(), help: None }
     }
 
     /// With what else it could have been.
     #[must_use]
     pub fn candidates(mut self, candidates: impl IntoIterator<Item = String>) -> Diagnostic {
-        self.candidates.extend(candidates.into_iter().map(|c| visible(&c)));
+        self.candidates.extend(candidates);
         self
     }
 
     /// With what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
-        self.help = Some(visible(&help.into()));
+        self.help = Some(help.into());
         self
     }
 }
 
 impl Diagnostic {
+    /// With what cannot be seen written out: a text from a recording must not move a cursor or turn a line around. Secrets are taken out before.
+    #[must_use]
+    pub fn visible(self) -> Diagnostic {
+        self.renamed(revealed)
+    }
+
     /// With every text replaced by what `name` makes of it.
     #[must_use]
     pub fn renamed(self, name: impl Fn(&str) -> String) -> Diagnostic {
@@ -78,23 +84,6 @@ impl Severity {
             Severity::Note => "note",
         }
     }
-}
-
-/// `text` with what cannot be seen written out: a text from a recording must not move a cursor or turn a line around.
-pub fn visible(text: &str) -> String {
-    if !text.contains(is_hidden) {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_hidden(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
-    }
-    out
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The place of a call: `call call_3 (server/tool)`.

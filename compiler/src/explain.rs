@@ -1,11 +1,11 @@
 //! Where everything in a workflow comes from, for people and for machines.
 
-use crate::diagnostics::visible;
 use crate::naming::Names;
 use crate::plan::{Finding, Origin, Plan};
 use crate::script::Script;
 use crate::secrecy::Secrets;
 use crate::tree::{NodeId, NodeKind};
+use ltc_workflow::hidden::revealed;
 use ltc_workflow::{Object, Value, json};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -61,17 +61,17 @@ pub fn explanation(plan: &Plan, names: &Names, steps: &BTreeMap<NodeId, SmolStr>
         let act = |frame: &crate::tree::FrameId, call: &usize| scripts.get(plan.tree.run(*frame))?.calls.get(*call);
         let Some(step) = steps.get(&id) else {
             let acts = calls.iter().filter_map(|(frame, call)| act(frame, call));
-            dropped.extend(acts.map(|a| (visible(&a.place()), "it only reads, and nothing uses its result".to_owned())));
+            dropped.extend(acts.map(|a| (revealed(&a.place()), "it only reads, and nothing uses its result".to_owned())));
             continue;
         };
         let mut arguments = findings.remove(&Some(id)).unwrap_or_default();
         arguments.sort_by(|a, b| a.path.cmp(&b.path));
         let told = |frame: &crate::tree::FrameId, id: &SmolStr| match scripts.len() {
-            1 => id.clone(),
-            _ => SmolStr::new(format!("{id} of run {}", plan.tree.run(*frame) + 1)),
+            1 => SmolStr::new(revealed(id)),
+            _ => SmolStr::new(format!("{} of run {}", revealed(id), plan.tree.run(*frame) + 1)),
         };
         let recorded: Vec<SmolStr> = calls.iter().filter_map(|(frame, call)| Some(told(frame, &act(frame, call)?.id))).collect();
-        explained.push(Explained { step: step.clone(), tool: visible(&format!("{server}/{tool}")), calls: recorded, arguments });
+        explained.push(Explained { step: step.clone(), tool: revealed(&format!("{server}/{tool}")), calls: recorded, arguments });
     }
     let mut arguments = findings.remove(&None).unwrap_or_default();
     arguments.sort_by(|a, b| a.path.cmp(&b.path));
@@ -89,9 +89,9 @@ fn argument(finding: &Finding, names: &Names) -> Argument {
         Origin::Input(name) => ("input", format!("inputs.{name}")),
         Origin::Secret(name) => ("secret", format!("secrets.{name}")),
     };
-    let losers = finding.losers.iter().map(|(expr, why)| (visible(&names.in_expr(expr.clone()).to_string()), why.clone())).collect();
-    let evidence = visible(&names.in_text(&finding.evidence));
-    Argument { path: visible(&finding.argument), kind, origin: visible(&origin), evidence, losers }
+    let losers = finding.losers.iter().map(|(expr, why)| (revealed(&names.in_expr(expr.clone()).to_string()), why.clone())).collect();
+    let evidence = revealed(&names.in_text(&finding.evidence));
+    Argument { path: revealed(&finding.argument), kind, origin: revealed(&origin), evidence, losers }
 }
 
 impl Explanation {

@@ -139,6 +139,7 @@ fn read_bytes(bytes: &[u8], from: Option<&str>, notes: &mut Notes) -> Result<(&'
 }
 
 fn with_name(diagnostic: Diagnostic, name: &str) -> Diagnostic {
+    let diagnostic = diagnostic.visible();
     let place = match (name, diagnostic.place.as_str()) {
         ("", _) => return diagnostic,
         (_, "") => name.to_owned(),

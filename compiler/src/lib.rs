@@ -86,7 +86,7 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
     let servers: Vec<_> = scripts.iter().flat_map(|script| script.servers.iter().cloned()).collect();
     diagnostics.extend(lint::lint(&lowered.workflow, &servers).into_iter().filter(|d| d.severity == Severity::Warning));
     diagnostics.extend(verdict.diagnostics.iter().cloned());
-    let diagnostics = plan.secrets.hidden_in(diagnostics);
+    let diagnostics = plan.secrets.hidden_in(diagnostics).into_iter().map(Diagnostic::visible).collect();
     Compilation {
         workflow: Some(lowered.workflow),
         explanation: explanation.without(&plan.secrets),
@@ -120,7 +120,8 @@ fn plan(scripts: &[Script], indexes: &[Index]) -> Plan {
 }
 
 impl Compilation {
-    fn refused(mut diagnostics: Vec<Diagnostic>) -> Compilation {
+    fn refused(diagnostics: Vec<Diagnostic>) -> Compilation {
+        let mut diagnostics: Vec<_> = diagnostics.into_iter().map(Diagnostic::visible).collect();
         diagnostics.sort();
         Compilation { workflow: None, explanation: Explanation::default(), diagnostics, given: Vec::new(), verdict: Verdict::default() }
     }

@@ -1,12 +1,14 @@
 //! Text that others wrote, made fit for a terminal and a log: no escape sequences, no line breaks, no unseen characters.
 
+use ltc_workflow::hidden::is_hidden;
+
 /// The longest line that is shown whole, in characters.
 const LONGEST: usize = 2000;
 
 /// `text` on one line, without anything that a terminal acts on.
 pub fn one_line(text: &str) -> String {
     let clean = without_escapes(text);
-    let mut words = clean.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.is_empty());
+    let mut words = clean.split('\n').map(str::trim_end).filter(|line| !line.is_empty());
     let mut line = words.next().unwrap_or_default().to_owned();
     for more in words {
         line.push_str(" ⏎ ");
@@ -27,8 +29,8 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Escape sequences go whole (`ESC [ … letter`, `ESC ] … BEL`), other control characters go, and so do the marks that turn the direction
-/// of writing around, with which a text can pretend to be another.
+/// Escape sequences go whole (`ESC [ … letter`, `ESC ] … BEL`), and so does every other character that is not seen: with them a text can
+/// pretend to be another. What looks like a space becomes one, and a carriage return, which would write over its line, a line break.
 fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -40,11 +42,11 @@ fn without_escapes(text: &str) -> String {
                 Some(_) | None => {}
             },
             '\u{9b}' => skip_until(&mut rest, |c| ('\u{40}'..='\u{7e}').contains(&c)),
-            '\t' => out.push(' '),
-            '\n' | '\r' => out.push(c),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {}
-            c if c.is_control() => {}
-            c => out.push(c),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\n' | '\r' => out.push('\n'),
+            c if !is_hidden(c) => out.push(c),
+            c if c.is_whitespace() => out.push(' '),
+            _ => {}
         }
     }
     out
@@ -72,12 +74,14 @@ mod tests {
         assert_eq!(one_line("\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}x\u{8}\u{9b}2Jy"), "red xy");
         assert_eq!(one_line("a\nerror[fake]: b\r\n"), "a ⏎ error[fake]: b");
         assert_eq!(one_line("a\u{202e}b"), "ab");
+        assert_eq!(one_line("a\u{2066}b\u{200b}c\u{a0}d\u{2028}e\u{7f}"), "abc d e");
+        assert_eq!(lines("one\r\ntwo\rthree\u{8}"), "one\ntwo\nthree");
         assert_eq!(lines("\u{1b}]never ends\nnext"), "\nnext");
     }
 
     #[test]
     fn ordinary_text_stays() {
-        assert_eq!(one_line("Größe: 1 µm → ok 🙂"), "Größe: 1 µm → ok 🙂");
+        assert_eq!(one_line("Größe: 1 µm → ok 🙂 ❤\u{fe0f}"), "Größe: 1 µm → ok 🙂 ❤\u{fe0f}");
     }
 
     #[test]

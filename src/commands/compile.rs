@@ -1,14 +1,19 @@
 //! `ltc compile`: recordings in, workflow out.
 
-use super::printed;
+use super::{count, printed};
 use crate::exit::Exit;
+use crate::progress::busy;
 use crate::report::Report;
 use crate::traces::TraceOptions;
 use crate::{compiler, files, traces, written};
 use clap::Args;
 use ltc_compiler::Compilation;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
-use ltc_workflow::yaml;
+use ltc_compiler::trace::Trace;
+use ltc_compiler::verify::{Tally, Verdict};
+use ltc_workflow::hidden::is_hidden;
+use ltc_workflow::{Object, Value, Workflow, json, yaml};
+use smol_str::SmolStr;
 use std::path::{Path, PathBuf};
 
 /// Compile recordings of one task into a workflow
@@ -42,12 +47,14 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         Ok(traces) => traces,
         Err(exit) => return exit,
     };
-    let Compilation { workflow, diagnostics, .. } = compiler::compile(&traces, arguments.name.clone(), arguments.partial);
+    let Compilation { workflow, diagnostics, verdict, .. } =
+        busy(report, "compiling", || compiler::compile(&traces, arguments.name.clone(), arguments.partial));
     report.say_all(&diagnostics);
     let questions = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Question).count();
-    let Some(workflow) = workflow.filter(|_| !compiler::has_errors(&diagnostics)) else {
+    let Some(mut workflow) = workflow.filter(|_| !compiler::has_errors(&diagnostics)) else {
         return Exit::Invalid;
     };
+    workflow.header = vec![made_of(&traces), "This is the source from now on: edit it, and check it with `ltc lint`.".to_owned()];
     if arguments.strict && questions > 0 {
         let message = format!("nothing is written, since {} open", count(questions, "question is", "questions are"));
         report.say(&Diagnostic::new(Severity::Error, "open-questions", "", message).help("without --strict the guesses are written down"));
@@ -62,10 +69,62 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         report.say(&problem);
         return Exit::Failed;
     }
-    let open = if questions == 0 { "no open question".to_owned() } else { count(questions, "open question", "open questions") };
-    report
-        .tell("written", &format!("wrote {}: workflow {}, {}, {open}", path.display(), workflow.name, count(traces.len(), "run", "runs")));
+    report.summary("written", &format!("wrote {}", path.display()), &facts(&workflow, &traces, &verdict, questions, &path));
     Exit::Done
+}
+
+/// Where the workflow comes from; the same for the same recordings, wherever they lie.
+fn made_of(traces: &[Trace]) -> String {
+    let calls = count(traces.iter().map(|trace| trace.calls.len()).sum(), "call", "calls");
+    format!("Compiled by ltc {} from {} with {calls}.", env!("CARGO_PKG_VERSION"), count(traces.len(), "run", "runs"))
+}
+
+/// What is worth knowing about a workflow that was written.
+fn facts(workflow: &Workflow, traces: &[Trace], verdict: &Verdict, questions: usize, path: &Path) -> Vec<(&'static str, String)> {
+    let calls = traces.iter().map(|trace| trace.calls.len()).sum();
+    let steps = count(compiler::count_steps(workflow), "step", "steps");
+    let from = count(calls, "recorded call", "recorded calls");
+    let runs = if traces.len() == 1 { String::new() } else { format!(" of {} runs", traces.len()) };
+    let mut facts = vec![("workflow", format!("{}: {steps}, made of {from}{runs}", workflow.name))];
+    let mut listed = |name: &'static str, names: Vec<&str>| {
+        if !names.is_empty() {
+            facts.push((name, names.join(", ")));
+        }
+    };
+    listed("inputs", workflow.inputs.keys().map(SmolStr::as_str).collect());
+    listed("secrets", workflow.secrets.iter().map(SmolStr::as_str).collect());
+    let tally = |tally: &Tally, one: &str, many: &str| format!("{} of {}", tally.passed, count(tally.tried, one, many));
+    let recorded = tally(&verdict.recorded, "recorded run", "recorded runs");
+    let other = tally(&verdict.counterfactual, "world that was not recorded", "worlds that were not recorded");
+    let skipped = if verdict.not_tried.is_empty() { String::new() } else { format!("; {} could not be made", verdict.not_tried.len()) };
+    facts.push(("verified", format!("in {recorded} and {other}{skipped}")));
+    facts.push(("open", if questions == 0 { "no question".to_owned() } else { count(questions, "question", "questions") }));
+    facts.push(("to run", invocation(workflow, path)));
+    facts
+}
+
+/// A command that runs the workflow as it was recorded, fit to be pasted into a shell.
+fn invocation(workflow: &Workflow, path: &Path) -> String {
+    const LONGEST: usize = 100;
+    let example = |schema: &Value| schema.get("examples").and_then(|examples| examples.at(0)).cloned();
+    let wanted: Vec<_> = workflow.inputs.iter().filter(|(_, schema)| schema.get("default").is_none()).collect();
+    let input: Option<Object> = wanted.iter().map(|(name, schema)| Some(((*name).clone(), example(schema)?))).collect();
+    let command = format!("ltc run {}", quoted(&path.display().to_string()));
+    match input.map(|input| json::to_string(&input.into())) {
+        _ if wanted.is_empty() => command,
+        Some(input) if input.chars().count() <= LONGEST && !input.contains(is_hidden) => format!("{command} --input {}", quoted(&input)),
+        Some(_) | None => format!("{command} --input @input.json"),
+    }
+}
+
+/// `text` as one word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    match text {
+        text if text.starts_with('-') => quoted(&format!("./{text}")),
+        text if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
+        text => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// A folder gets a file of the workflow's name, which is safe as one.
@@ -88,6 +147,26 @@ fn may_be_written(path: &Path, text: &str, force: bool) -> Result<(), Diagnostic
     Err(Diagnostic::new(Severity::Error, "edited", path.display().to_string(), message).help("--force overwrites it"))
 }
 
-fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_pasted_is_words_and_no_syntax() {
+        let workflow = |inputs: &str| {
+            let inputs = json::parse(inputs.as_bytes()).expect("JSON in a test");
+            Workflow { inputs: inputs.as_object().expect("an object").clone(), ..Workflow::new("w") }
+        };
+        let told = |inputs: &str, path: &str| invocation(&workflow(inputs), Path::new(path));
+        assert_eq!(told("{}", "a/w.yaml"), "ltc run a/w.yaml");
+        assert_eq!(
+            told(r#"{"a": {"examples": ["it's; $(x)"]}, "b": {"default": 1}}"#, "-x y"),
+            r#"ltc run './-x y' --input '{"a":"it'\''s; $(x)"}'"#
+        );
+        for inputs in
+            [r#"{"a": {}}"#, r#"{"a": {"examples": ["\u202e"]}}"#, &format!(r#"{{"a": {{"examples": ["{}"]}}}}"#, "x".repeat(100))]
+        {
+            assert_eq!(told(inputs, "w.yaml"), "ltc run w.yaml --input @input.json");
+        }
+    }
 }

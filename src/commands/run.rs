@@ -6,7 +6,7 @@ use crate::interrupts::Interrupts;
 use crate::progress::Progress;
 use crate::report::{Report, from_problem};
 use crate::traces::said;
-use crate::{documents, files, traces};
+use crate::{documents, files, servers};
 use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_runtime::engine::Rest;
@@ -14,10 +14,9 @@ use ltc_runtime::environment::{Environment, ProcessEnvironment};
 use ltc_runtime::observe::{Log, Observer};
 use ltc_runtime::preflight;
 use ltc_runtime::run::{Prepared, Request, prepare};
-use ltc_runtime::servers;
 use ltc_runtime::upstream::Limits;
 use ltc_workflow::advance::{Effect, Failure, StepKey};
-use ltc_workflow::document::{self, Transport};
+use ltc_workflow::document;
 use ltc_workflow::{Value, Workflow, json};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -91,7 +90,7 @@ fn prepared(arguments: &Arguments, report: &Report) -> Result<Prepared, Exit> {
     let library = library(&workflow, &arguments.workflow, report)?;
     let input = input(&arguments.input, report)?;
     let servers = match &arguments.servers {
-        Some(path) => servers_of(path, report)?,
+        Some(path) => servers::read(path, report)?,
         None => BTreeMap::new(),
     };
     let id = arguments.id.as_ref().map(SmolStr::new);
@@ -111,14 +110,6 @@ fn input(given: &str, report: &Report) -> Result<Value, Exit> {
     json::parse(&text).map_err(|error| {
         let problem = Diagnostic::new(Severity::Error, "invalid-input", name, format!("the input is no JSON: {error}"));
         said(&[problem.help("a file is given as --input @FILE")], Exit::Invalid, report)
-    })
-}
-
-fn servers_of(path: &Path, report: &Report) -> Result<BTreeMap<SmolStr, Transport>, Exit> {
-    let file = traces::read_json(path, report)?;
-    servers::read_mcp_json(&file).map_err(|problems| {
-        let problems = problems.into_iter().map(|problem| from_problem(problem, Severity::Error)).collect();
-        said(&traces::placed(problems, path), Exit::Invalid, report)
     })
 }
 

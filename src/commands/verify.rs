@@ -2,6 +2,7 @@
 
 use super::printed;
 use crate::exit::Exit;
+use crate::progress::busy;
 use crate::report::{self, Report};
 use crate::traces::TraceOptions;
 use crate::{compiler, documents, traces};
@@ -35,7 +36,7 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         Ok(inputs) => inputs,
         Err(exit) => return exit,
     };
-    let verdict = compiler::verify(&workflow, &traces, arguments.partial);
+    let verdict = busy(report, "replaying", || compiler::verify(&workflow, &traces, arguments.partial));
     let is_verified = is_verified(&verdict);
     let exit = if is_verified { Exit::Done } else { Exit::Failed };
     if report.json {

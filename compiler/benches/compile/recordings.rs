@@ -1,7 +1,8 @@
 //! Recordings of any size, made up: what a support desk's agent does with its tickets.
 //!
 //! `mixed` is what agents do: lists, loops over them, lines of calls that hand ids on, an answer in prose now and then. `line` has no
-//! loop, `loop` is one loop over a long list, `pages` is a list of many pages, `huge` has one result of 50 MB.
+//! loop, `loop` is one loop over a long list, `pages` is a list of many pages, `code` reads and edits files and
+//! greps in them, so that long texts share most of their words, `huge` has one result of 50 MB.
 
 use std::fmt::Write;
 
@@ -18,11 +19,12 @@ type Shape = fn(&mut File, usize);
 
 /// All of them.
 pub fn all() -> Vec<Recording> {
-    let shapes: [(&str, Shape, &[usize]); 4] = [
+    let shapes: [(&str, Shape, &[usize]); 5] = [
         ("mixed", mixed, &[10, 100, 1_000, 10_000]),
         ("line", line, &[1_000, 10_000]),
         ("loop", long_loop, &[1_000, 10_000]),
         ("pages", pages, &[1_000]),
+        ("code", code, &[50, 500]),
     ];
     let mut all = Vec::new();
     for (shape, make, sizes) in shapes {
@@ -73,8 +75,8 @@ impl File {
     }
 
     fn finish(self) -> Vec<u8> {
-        let read = ["list_tickets", "get_ticket", "get_person", "list_page"];
-        let write = ["assign", "notify", "file_report", "tag"];
+        let read = ["list_tickets", "get_ticket", "get_person", "list_page", "search", "get_file"];
+        let write = ["assign", "notify", "file_report", "tag", "edit_file"];
         let tool = |name: &&str, reads: bool| {
             format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"annotations":{{"readOnlyHint":{reads}}}}}"#)
         };
@@ -199,6 +201,35 @@ fn pages(file: &mut File, calls: usize) {
     }
     file.call("file_report", &format!(r#"{{"title":"All","people":{all:?}}}"#), r#"{"done":true}"#);
 }
+
+/// Files are searched, read and edited: results of 8 KiB and arguments of 1 KiB, made of the same few names.
+fn code(file: &mut File, calls: usize) {
+    let source = |seed: usize, lines: usize| {
+        let line = |n: usize| {
+            let (a, b) = (NAMES[(seed * 7 + n * 3) % NAMES.len()], NAMES[(seed + n * 5) % NAMES.len()]);
+            format!("    let {a}_{} = self.{b}(&{a}, {n})?; // {b} of the {a}\n", seed % 9)
+        };
+        (0..lines).map(line).collect::<String>()
+    };
+    for round in 0..calls / 3 {
+        let path = format!("src/{}/{}.rs", NAMES[round % NAMES.len()], NAMES[(round * 3) % NAMES.len()]);
+        let hits: Vec<String> = (0..20)
+            .map(|n| format!(r#"{{"path":"src/{}.rs","line":{n},"text":{}}}"#, NAMES[n % NAMES.len()], quote(&source(n, 1))))
+            .collect();
+        file.call("search", &format!(r#"{{"pattern":"{}"}}"#, NAMES[round % NAMES.len()]), &format!(r#"{{"hits":[{}]}}"#, hits.join(",")));
+        file.call("get_file", &format!(r#"{{"path":"{path}"}}"#), &source(round, 130));
+        let (old, new) = (quote(&source(round, 8)), quote(&source(round + 1, 10)));
+        file.call(
+            "edit_file",
+            &format!(r#"{{"path":"{path}","old":{old},"new":{new}}}"#),
+            &format!("The file {path} was changed:\n{}", source(round + 1, 20)),
+        );
+    }
+}
+
+/// What things are called in a program.
+const NAMES: [&str; 12] =
+    ["parser", "reader", "index", "token", "walker", "source_map", "diagnostics", "template", "resolve", "lower_step", "plan", "evaluate"];
 
 /// One result of 50 MB, of which two values are used.
 fn huge(file: &mut File, text: fn(&mut File, &str, &str) -> String) {

@@ -5,6 +5,7 @@
 
 use crate::naming::Names;
 use crate::plan::{Origin, Plan, Point, Presence};
+use crate::region::LoopKind;
 use crate::rewrite;
 use crate::tree::{NodeId, NodeKind, item_name, item_named, step_name, step_named};
 use ltc_workflow::Value;
@@ -34,6 +35,12 @@ pub fn narrow(plan: &mut Plan, alive: &BTreeSet<NodeId>, names: &mut Names) -> B
     });
     let mut kept: BTreeMap<SmolStr, Kept> = BTreeMap::new();
     let mut gathers = BTreeMap::new();
+    for node in counted(plan, alive) {
+        // Only how many rounds there were is used: each keeps its item.
+        if !uses.contains_key(&node) {
+            gathers.insert(node, Template::Expr(Expr::Name(item_name(node))));
+        }
+    }
     for (node, keys) in uses {
         let lone = keys.len() == 1;
         let mut entries = Vec::new();
@@ -57,6 +64,20 @@ pub fn narrow(plan: &mut Plan, alive: &BTreeSet<NodeId>, names: &mut Names) -> B
     }
     each_expr_mut(plan, &mut |expr| retell(expr, &kept));
     gathers.into_iter().map(|(node, gather)| (node, rewrite::map_in(gather, &mut |e| retell(e, &kept)))).collect()
+}
+
+/// The loops over lists whose value something uses.
+fn counted(plan: &Plan, alive: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+    let mut found = BTreeSet::new();
+    let is_each = |node: &NodeId| matches!(plan.tree.node(*node).map(|n| &n.kind), Some(NodeKind::Loop { kind: LoopKind::Each, .. }));
+    each_expr(plan, alive, &mut |expr| {
+        rewrite::each(expr, &mut |part| {
+            if let Expr::Key(_, key) = part {
+                found.extend(step_named(key).filter(is_each));
+            }
+        });
+    });
+    found
 }
 
 /// For the placeholder of each step in a loop, and of each loop's item: the loop.

@@ -2,11 +2,14 @@
 
 use super::separate::features;
 use super::{Explainer, Spot, Use};
+use crate::names::words_as_they_are;
+use crate::plan::Point;
 use crate::region::LoopKind;
 use crate::text::bits;
 use crate::tree::{BodyId, FrameId, NodeId, NodeKind, item_name, step_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
+use smol_str::SmolStr;
 
 impl Explainer<'_> {
     /// The lists that other arguments of the same call, or other parts of the output, were found to be.
@@ -34,28 +37,58 @@ impl Explainer<'_> {
             return None;
         }
         let first = uses.first()?;
-        let mut lists: Vec<Expr> = beside;
+        let gives = |list: &Expr| self.gives(&list.clone().apply(Function::Len), uses);
         if !(said || spot.node.is_none()) {
-            return lists.into_iter().map(|list| list.apply(Function::Len)).find(|expr| self.gives(expr, uses));
+            return beside.into_iter().find(gives).map(|list| list.apply(Function::Len));
         }
+        let mut lists: Vec<(Expr, Vec<SmolStr>)> = beside.into_iter().map(|list| (list, Vec::new())).collect();
         for node in self.nodes_before(spot) {
-            match (self.points.get(&node), self.tree.node(node).map(|n| &n.kind)) {
-                (Some(super::Point::Each { list, test }), _) => lists.push(match test {
-                    Some(test) => list.clone().over(OverFunction::Filter, item_name(node), test.clone()),
-                    None => list.clone(),
-                }),
-                (_, Some(NodeKind::Loop { kind: LoopKind::Pages, body, .. })) => {
-                    lists.extend(self.lists_of_rounds(node, *body, first.frame))
+            let Some(NodeKind::Loop { kind, body, .. }) = self.tree.node(node).map(|n| &n.kind) else { continue };
+            match self.points.get(&node) {
+                Some(Point::Each { list, test }) => {
+                    let list = match test {
+                        Some(test) => list.clone().over(OverFunction::Filter, item_name(node), test.clone()),
+                        None => list.clone(),
+                    };
+                    lists.push((list, self.tools_of(*body)));
                 }
-                (_, _) => {}
+                Some(Point::Call(_) | Point::Repeat { .. }) | None if *kind == LoopKind::Pages => {
+                    lists.extend(self.lists_of_rounds(node, *body, first.frame).into_iter().map(|list| (list, Vec::new())));
+                }
+                Some(Point::Call(_) | Point::Repeat { .. }) | None => {}
             }
+            self.inner_rounds(&Expr::step(step_name(node)), *body, &mut lists);
         }
         for node in self.nodes_before(spot) {
             let value = self.tree.value(self.scripts, node, first.frame);
             let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
-            lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| f.expr));
+            lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| (f.expr, Vec::new())));
         }
-        lists.into_iter().map(|list| list.apply(Function::Len)).find(|expr| self.gives(expr, uses))
+        lists.retain(|(list, _)| gives(list));
+        let words = spot.words();
+        let best = lists.iter().find(|(_, tools)| tools.iter().any(|tool| tells_of(&words, tool))).or(lists.first())?;
+        Some(best.0.clone().apply(Function::Len))
+    }
+
+    /// The rounds of loops in a loop, each as one list over all rounds around it, with the tools that they call.
+    fn inner_rounds(&self, rounds: &Expr, body: BodyId, lists: &mut Vec<(Expr, Vec<SmolStr>)>) {
+        for node in self.tree.body(body).map(|b| b.nodes.as_slice()).unwrap_or_default() {
+            if let Some(NodeKind::Loop { kind: LoopKind::Each, body, .. }) = self.tree.node(*node).map(|n| &n.kind) {
+                let inner = rounds.clone().over(OverFunction::Map, "x", Expr::name("x").key(step_name(*node))).apply(Function::Flatten);
+                lists.push((inner.clone(), self.tools_of(*body)));
+                self.inner_rounds(&inner, *body, lists);
+            }
+        }
+    }
+
+    /// The tools that a body calls itself.
+    fn tools_of(&self, body: BodyId) -> Vec<SmolStr> {
+        let nodes = self.tree.body(body).map(|b| b.nodes.as_slice()).unwrap_or_default();
+        let tool = |node: &NodeId| match &self.tree.node(*node)?.kind {
+            NodeKind::Call { tool, .. } => Some(tool.clone()),
+            NodeKind::Loop { .. } | NodeKind::List { .. } => None,
+        };
+        nodes.iter().filter_map(tool).collect()
     }
 
     /// A number that is the sum of a field of a list's items.
@@ -98,4 +131,11 @@ impl Explainer<'_> {
         }
         found
     }
+}
+
+/// Whether the words of a key tell what a tool does: `deleted` of `delete_branch`.
+fn tells_of(words: &[String], tool: &str) -> bool {
+    const STEM: usize = 4;
+    let stems: Vec<String> = words_as_they_are(tool).into_iter().filter_map(|w| w.get(..STEM).map(str::to_owned)).collect();
+    words.iter().filter_map(|w| w.get(..STEM)).any(|stem| stems.iter().any(|s| s == stem))
 }

@@ -122,11 +122,11 @@ pub fn start(server: &str, endpoint: &Endpoint, log: Arc<dyn Log>) -> std::io::R
 
 async fn follow<R: AsyncRead + Unpin>(mut lines: Lines<R>, server: String, log: Arc<dyn Log>, remains: Arc<Mutex<Remains>>) {
     while let Some(line) = lines.next().await {
-        let line = text::one_line(&String::from_utf8_lossy(line.bytes()));
+        // Secrets first: in a line that is cut short, or cleaned, half of one would not be found.
+        let line = text::one_line(&log.redact(&String::from_utf8_lossy(line.bytes())));
         if line.is_empty() {
             continue;
         }
-        let line = log.redact(&line);
         {
             let mut remains = remains.lock().unwrap_or_else(PoisonError::into_inner);
             if remains.lines.len() == LAST_LINES {
