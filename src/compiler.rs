@@ -22,6 +22,11 @@ pub fn formats() -> Vec<&'static str> {
     ltc_compiler::ingest::FORMATS.iter().map(|format| format.name).collect()
 }
 
+/// The formats with what each is.
+pub fn formats_told() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ltc_compiler::ingest::FORMATS.iter().map(|format| (format.name, format.summary))
+}
+
 /// Gives `trace` the servers of a `.mcp.json`.
 pub fn apply_servers(trace: &mut Trace, servers: &Value) -> Vec<Diagnostic> {
     ltc_compiler::ingest::apply_servers(trace, servers)

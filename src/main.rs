@@ -19,9 +19,19 @@ use commands::Command;
 use report::Report;
 use std::process::ExitCode;
 
+const AFTER_HELP: &str = "\
+Examples:
+  ltc compile recording.json -o workflow.yaml
+  ltc explain recording.json
+  ltc run workflow.yaml --servers .mcp.json --input '{\"status\": \"late\"}'
+
+Exit codes:
+  0 done, 1 a run failed or a check found something, 2 usage, 3 an input, a recording or a document
+  is invalid, 4 a run waits for a person, 130 interrupted";
+
 /// Compiles recorded agent runs into deterministic workflows, and runs them
 #[derive(Parser, Debug)]
-#[command(version, arg_required_else_help = true, max_term_width = 100)]
+#[command(version, arg_required_else_help = true, max_term_width = 100, after_help = AFTER_HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Which recordings are read, and with what beside them.
 #[derive(Args, Debug)]
 pub struct TraceOptions {
-    /// The format of the recordings; it is found by looking at them where this is not given
+    /// The format of the recordings, one of those in `ltc convert --help`; it is found by looking at them where this is not given
     #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = PossibleValuesParser::new(compiler::formats()))]
     pub from: Option<String>,
     /// A file like .mcp.json: how the servers in the recordings are reached

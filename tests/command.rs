@@ -239,6 +239,52 @@ fn completions_and_the_version_are_there() {
     assert_eq!(done(ended(&mut ltc(["--version"]))).stdout, format!("ltc {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// The lines of the blocks of this language in the README, in their order.
+fn shown(language: &str) -> Vec<Vec<String>> {
+    let readme = include_str!("../README.md");
+    let mut blocks = Vec::new();
+    let mut open: Option<Vec<String>> = None;
+    for line in readme.lines() {
+        match (line.trim_start(), &mut open) {
+            ("```", Some(_)) => blocks.extend(open.take()),
+            (_, Some(lines)) => lines.push(line.to_owned()),
+            (fence, None) if fence.strip_prefix("```") == Some(language) => open = Some(Vec::new()),
+            (_, None) => {}
+        }
+    }
+    blocks
+}
+
+/// Whether each of `lines` is a line of `text`, in order; blanks at their start may have come from a list around.
+#[track_caller]
+fn stand_in(lines: &[String], text: &str) {
+    let mut rest = text.lines();
+    for line in lines {
+        let mut wanted = rest.clone();
+        let found = wanted.any(|there| there == line || format!("  {there}") == *line);
+        assert!(found, "the README shows {line:?}, which is not said here:\n{text}");
+        rest = wanted;
+    }
+}
+
+#[test]
+fn the_readme_shows_what_is_said() {
+    let folder = Folder::new();
+    let (yaml, console) = (shown("yaml"), shown("console"));
+    let [start, explained, question] = console.as_slice() else { panic!("three blocks: {console:?}") };
+    let compiled = done(ended(ltc(["compile"]).arg(demo()).args(["-o", "demo.yaml"]).current_dir(folder.path())));
+    let run = done(ended(ltc(["run", "demo.yaml", "--input", r#"{"status": "shipped"}"#]).current_dir(folder.path())));
+    assert_eq!(start.join("\n") + "\n", compiled.stderr + &run.stdout);
+    stand_in(&yaml[0], &std::fs::read_to_string(folder.path().join("demo.yaml")).expect("it is written"));
+    stand_in(explained, &done(ended(ltc(["explain"]).arg(demo()))).stdout);
+    let case = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases/two-producers/recording.json");
+    stand_in(question, &done(ended(ltc(["compile"]).arg(&case))).stderr);
+    // The hints in the README decide the question in it.
+    let hints = folder.file("hints.yaml", &yaml[1].iter().map(|line| format!("{}\n", &line[2..])).collect::<String>());
+    let decided = done(ended(ltc(["compile", "--strict"]).arg(&case).arg("--hints").arg(hints)));
+    assert!(decided.stdout.contains("steps.find_contact.handled_by"), "{}", decided.stdout);
+}
+
 #[test]
 fn messages_are_for_machines_where_that_is_asked() {
     let folder = Folder::new();

@@ -1,6 +1,7 @@
 //! Diagnostics: plain data about a guess, a doubt or a mistake. One constructor a message stands beside the code that reports it;
-//! rendering is left to the edge, which takes secrets out and lets no text of a recording move a cursor.
+//! rendering is left to the edge. Readers and the compiler give them [`Diagnostic::visible`], when no secret is left in them.
 
+use ltc_workflow::hidden::revealed;
 use smol_str::SmolStr;
 
 /// Something that a person should know.
@@ -34,7 +35,7 @@ pub enum Severity {
 }
 
 impl Diagnostic {
-    /// A diagnostic without candidates and help.
+    /// A diagnostic without candidates and help. Its texts stay as they are: a secret in one has to be found before anything is written out.
     pub fn new(severity: Severity, code: &'static str, place: impl Into<String>, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity, code, place: place.into(), message: message.into(), candidates: Vec::new(), help: None }
     }

@@ -6,7 +6,7 @@ use crate::report::Report;
 use crate::traces::said;
 use crate::{compiler, files, traces};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_workflow::json;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct Arguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The format of the recordings; it is found by looking at them where this is not given
-    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = PossibleValuesParser::new(compiler::formats()))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats()))]
     from: Option<String>,
     /// A file like .mcp.json: how the servers in the recordings are reached
     #[arg(long, value_name = "FILE")]
@@ -26,6 +26,10 @@ pub struct Arguments {
     /// Where the trace is written; stdout where this is not given, and one run a line where there are several
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+fn formats() -> impl Iterator<Item = PossibleValue> {
+    compiler::formats_told().map(|(name, summary)| PossibleValue::new(name).help(summary.replace('`', "")))
 }
 
 /// Converts.
@@ -60,4 +64,17 @@ fn convert(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     files::write(output, &text).map_err(|problem| said(&[problem], Exit::Failed, report))?;
     report.tell("written", &format!("wrote {}: {} {}", output.display(), runs.len(), if runs.len() == 1 { "run" } else { "runs" }));
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_lists_the_formats_that_are_read() {
+        let readme = include_str!("../../README.md");
+        let (_, rest) = readme.split_once("| `--from` | recordings |\n|---|---|\n").expect("the table of formats");
+        let table: String = compiler::formats_told().map(|(name, summary)| format!("| `{name}` | {summary} |\n")).collect();
+        assert!(rest.starts_with(&table), "the table should be\n{table}");
+    }
 }

@@ -12,12 +12,8 @@ use ltc_workflow::{Number, Value};
 use smol_str::{SmolStr, format_smolstr};
 use std::collections::BTreeSet;
 
-pub(super) const LTC_TRACE: Format = Format {
-    name: "ltc-trace",
-    summary: "our own: `ltc.trace/1` in JSON, JSON lines or YAML, written by `ltc record` and `ltc convert`",
-    detect,
-    read,
-};
+pub(super) const LTC_TRACE: Format =
+    Format { name: "ltc-trace", summary: "our own: `ltc.trace/1` in JSON, JSON lines or YAML, written by `ltc convert`", detect, read };
 
 fn detect(sample: &Sample) -> bool {
     sample.head().iter().any(|record| {

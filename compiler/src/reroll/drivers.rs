@@ -36,6 +36,9 @@ impl Driver {
 /// Less evidence than this, on average over the rounds, is chance.
 const LEAST_EVIDENCE: f64 = 10.0;
 
+/// Calls of one tool that are more than this are not looked at for a list that their items follow: it costs most, and says least.
+const MOST_FOLLOWED: usize = 300;
+
 /// All that may drive a loop among `regions`.
 pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes) -> Vec<Driver> {
     let mut groups: BTreeMap<Signature, Vec<(usize, usize)>> = BTreeMap::new();
@@ -54,7 +57,7 @@ pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes
         let before = found.len();
         walks(homes, &group, |call| patterns(script, index, homes, call), &mut found);
         let covered = found.iter().skip(before).map(|d| d.positions.len()).max().unwrap_or(0);
-        if covered < group.len() {
+        if covered < group.len() && group.len() <= MOST_FOLLOWED {
             walks(homes, &group, |call| followed(script, index, homes, call), &mut found);
         }
     }
