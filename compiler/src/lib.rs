@@ -73,7 +73,7 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
         return Compilation::refused(diagnostics);
     }
     let indexes: Vec<_> = scripts.iter().map(index::build).collect();
-    let plan = plan(&scripts, &indexes);
+    let plan = plan(&scripts, &indexes, MOST_PASSES);
     let alive = dead::alive(&plan, &scripts);
     let (plan, lowered) = lower::lower(plan, &scripts, alive, options.name.as_deref());
     let explanation = explain::explanation(&plan, &lowered.renamed, &lowered.steps, &scripts);
@@ -100,17 +100,20 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
 const MOST_PASSES: usize = 6;
 
 /// Finds the loops, lays the runs over each other, and explains every value. A loop that cannot be told is taken for straight code, and
-/// the passes begin again.
-fn plan(scripts: &[Script], indexes: &[Index]) -> Plan {
+/// the passes begin again; after `most_passes` of them no loop is looked for, and the plan says so.
+fn plan(scripts: &[Script], indexes: &[Index], most_passes: usize) -> Plan {
     let mut banned = BTreeSet::new();
     for pass in 0.. {
-        let last = pass >= MOST_PASSES;
+        let last = pass >= most_passes;
         let regions = scripts.iter().zip(indexes).enumerate().map(|(run, (script, index))| {
             let banned = banned.iter().filter(|(r, _)| *r == run).map(|(_, call)| *call).collect();
             if last { reroll::straight(script) } else { reroll::reroll(script, index, &banned) }
         });
         let tree = generalize::generalize(scripts, indexes, regions.collect());
-        let plan = origins::explain(scripts, indexes, tree);
+        let mut plan = origins::explain(scripts, indexes, tree);
+        if last {
+            plan.diagnostics.push(plan::Told { node: None, diagnostic: loops_given_up(), exprs: Vec::new() });
+        }
         if last || plan.banned.is_subset(&banned) {
             return plan;
         }
@@ -119,10 +122,35 @@ fn plan(scripts: &[Script], indexes: &[Index]) -> Plan {
     Plan::default()
 }
 
+fn loops_given_up() -> Diagnostic {
+    let message = "too many repeated calls could not be told as loops: none was looked for, and every call stands by itself";
+    Diagnostic::new(Severity::Question, "loops-given-up", "", message).help("compile a shorter run of the same task")
+}
+
 impl Compilation {
     fn refused(diagnostics: Vec<Diagnostic>) -> Compilation {
         let mut diagnostics: Vec<_> = diagnostics.into_iter().map(Diagnostic::visible).collect();
         diagnostics.sort();
         Compilation { workflow: None, explanation: Explanation::default(), diagnostics, given: Vec::new(), verdict: Verdict::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_that_are_given_up_are_told() {
+        let recording = include_bytes!("../../fixtures/cases/each-of-an-input/recording.json");
+        let traces = ingest::read("recording.json", recording, None).expect("it is read").traces;
+        let scripts: Vec<_> = traces.iter().map(|trace| script::read(trace, false, &mut Vec::new())).collect();
+        let indexes: Vec<_> = scripts.iter().map(index::build).collect();
+        let told = |most_passes| {
+            let plan = plan(&scripts, &indexes, most_passes);
+            let loops = plan.points.values().filter(|point| matches!(point, plan::Point::Each { .. })).count();
+            (loops, plan.diagnostics.iter().any(|told| told.diagnostic.code == "loops-given-up"))
+        };
+        assert_eq!(told(MOST_PASSES), (1, false));
+        assert_eq!(told(0), (0, true));
     }
 }
