@@ -1,22 +1,48 @@
 //! The one place that looks at the clock and draws random numbers: when a run starts, and what it is called.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Now, in RFC 3339, UTC, with milliseconds.
-pub fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    instant(since.as_secs(), since.subsec_millis())
+/// A point in time: milliseconds since 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(pub i64);
+
+impl Moment {
+    /// Now.
+    pub fn now() -> Moment {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Moment(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// This long after.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Moment {
+        Moment(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long it is until `later`; nothing where that is past.
+    pub fn until(self, later: Moment) -> Duration {
+        Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
+    }
 }
 
-/// A name for a run that no other run has: the time, then sixteen random digits.
-pub fn run_id() -> String {
-    let digits: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
+impl fmt::Display for Moment {
+    /// RFC 3339, UTC, with milliseconds; a time before 1970 is shown as 1970.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millis = u64::try_from(self.0).unwrap_or(0);
+        f.write_str(&instant(millis / 1000, millis % 1000))
+    }
+}
+
+/// A name that nothing else has: the time, then sixteen random digits.
+pub fn unique_name() -> String {
+    let digits: String = Moment::now().to_string().chars().filter(char::is_ascii_digit).take(14).collect();
     format!("{digits}-{:016x}", RandomState::new().build_hasher().finish())
 }
 
 /// `seconds` since 1970 as RFC 3339: days become a date by the civil-from-days method of Howard Hinnant, with years that begin in March.
-fn instant(seconds: u64, millis: u32) -> String {
+fn instant(seconds: u64, millis: u64) -> String {
     let days = seconds / 86_400 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -44,6 +70,6 @@ mod tests {
 
     #[test]
     fn two_runs_have_two_names() {
-        assert_ne!(run_id(), run_id());
+        assert_ne!(unique_name(), unique_name());
     }
 }

@@ -24,5 +24,6 @@ pub mod problem;
 pub mod run;
 pub mod secrets;
 pub mod servers;
+pub mod store;
 pub mod text;
 pub mod upstream;

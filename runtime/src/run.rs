@@ -83,7 +83,7 @@ pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
         return Err(problems);
     };
     let redactor = redactor(&secrets, &endpoints, environment);
-    let run = RunName { id: id.unwrap_or_else(|| clock::run_id().into()), started_at: clock::now().into() };
+    let run = RunName { id: id.unwrap_or_else(|| clock::unique_name().into()), started_at: clock::Moment::now().to_string().into() };
     Ok(Prepared { workflow, library, input, secrets, endpoints, redactor, run })
 }
 

@@ -2,6 +2,7 @@
 
 mod client;
 mod connect;
+#[cfg(feature = "http")]
 mod http;
 mod stdio;
 mod wire;

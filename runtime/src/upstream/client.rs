@@ -1,7 +1,7 @@
 //! One connection, spoken by the MCP library.
 
 use super::stdio::Remains;
-use super::{Tool, ToolCall, ToolResult, Upstream, failure, http, wire};
+use super::{Tool, ToolCall, ToolResult, Upstream, failure, wire};
 use crate::approximate::{Inexact, to_serde};
 use crate::text;
 use futures_util::FutureExt;
@@ -35,8 +35,8 @@ impl Client {
     fn broken(&self, error: ServiceError) -> Failure {
         match error {
             ServiceError::McpError(error) => failure("rpc-error", rpc_error(&error)),
-            ServiceError::TransportSend(error) if self.peer.is_transport_closed() => self.died(&http::chain(&*error.error)),
-            ServiceError::TransportSend(error) => failure("http-error", text::one_line(&http::chain(&*error.error))),
+            ServiceError::TransportSend(error) if self.peer.is_transport_closed() => self.died(&chain(&*error.error)),
+            ServiceError::TransportSend(error) => failure("http-error", text::one_line(&chain(&*error.error))),
             ServiceError::TransportClosed => self.died("the connection is closed"),
             ServiceError::UnexpectedResponse => failure("bad-answer", "the server answered something else than a result of this call"),
             error => failure("bad-answer", text::one_line(&error.to_string())),
@@ -88,6 +88,22 @@ impl Client {
         };
         Ok(tools.iter().map(exact).collect())
     }
+}
+
+/// An error and its causes in one line, without the library's word for ours.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let said = error.to_string();
+    let mut text = said.strip_prefix("Client error: ").unwrap_or(&said).to_owned();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
 }
 
 /// A JSON-RPC error in words.

@@ -1,19 +1,22 @@
 //! Making a connection: the transport, the handshake of either era of the protocol, and the limits of both.
 
-use super::client::{Client, Service, rpc_error};
+use super::client::{Client, Service, chain, rpc_error};
+#[cfg(feature = "http")]
 use super::http::HttpClient;
 use super::stdio::{self, Remains};
-use super::{Upstream, failure, http};
+use super::{Upstream, failure};
 use crate::observe::Log;
 use crate::servers::Endpoint;
 use crate::text;
+#[cfg(feature = "http")]
 use ::http::{HeaderName, HeaderValue};
 use ltc_workflow::advance::Failure;
 use rmcp::RoleClient;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
+use rmcp::transport::IntoTransport;
+#[cfg(feature = "http")]
+use rmcp::transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +75,11 @@ impl Connector {
                 let service = self.shake_hands(era, transport, Some(&remains)).await?;
                 Ok(Client::new(server, service, Some(remains)))
             }
+            #[cfg(not(feature = "http"))]
+            Endpoint::Http { .. } => {
+                Err(Refusal::Other("this program was built without HTTP (the feature `http` of ltc-runtime)".to_owned()))
+            }
+            #[cfg(feature = "http")]
             Endpoint::Http { url, headers } => {
                 let client = HttpClient::new(url).map_err(Refusal::Other)?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
@@ -106,7 +114,7 @@ impl Connector {
                 Some(remains) => remains.lock().unwrap_or_else(PoisonError::into_inner).describe(),
                 None => "the connection was closed during the handshake".to_owned(),
             }),
-            ClientInitializeError::TransportError { error, .. } => Refusal::Other(text::one_line(&http::chain(&*error.error))),
+            ClientInitializeError::TransportError { error, .. } => Refusal::Other(text::one_line(&chain(&*error.error))),
             error => Refusal::Other(text::one_line(&error.to_string())),
         })
     }
@@ -125,6 +133,7 @@ fn refused(server: &str, why: &str) -> Failure {
 }
 
 /// A header; its value is never shown.
+#[cfg(feature = "http")]
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
     let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{}` is no name of a header", text::one_line(name)))?;
     let mut value =

@@ -4,6 +4,7 @@
 //! requests that carry exact numbers, and answers that passed through [`wire::incoming`]. Redirects are not followed: a header with a token
 //! in it goes to the configured host and nowhere else.
 
+use super::client::chain;
 use super::wire;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
@@ -57,22 +58,6 @@ impl HttpClient {
         }
         builder.build().map(|client| HttpClient { client }).map_err(|error| chain(&error.without_url()))
     }
-}
-
-/// An error and its causes in one line, without the library's word for ours.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let said = error.to_string();
-    let mut text = said.strip_prefix("Client error: ").unwrap_or(&said).to_owned();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 /// An error of the way: it and its causes, without the URL, which may hold a key.
