@@ -1,23 +1,26 @@
 //! The seam between what a workflow asks for and how that is done and remembered.
 //!
-//! Everything that a workflow does to the world goes through [`Durable::perform`]. A journal on disk implements it by looking the key up,
-//! appending the start, doing the effect and appending its end; an engine for durable execution implements it directly. The journal here is
-//! the simplest one: it lives as long as the run.
+//! Everything that a workflow does to the world goes through [`Durable::perform`]. The journal implements it ([`crate::journal`]); an engine for
+//! durable execution implements it directly. Interpreted and generated workflows use the same keys, so either goes on where the other stopped.
 
-use futures_util::FutureExt;
+use crate::clock::Moment;
+use crate::store::StoreError;
 use futures_util::future::BoxFuture;
 use ltc_workflow::advance::{Effect, Ended, StepKey};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 /// Does effects, each of them once, and remembers how they ended.
 pub trait Durable: Send + Sync {
-    /// What had ended before this run of the engine began.
-    fn recorded(&self) -> BoxFuture<'_, BTreeMap<StepKey, Ended>>;
+    /// What has ended so far.
+    fn recorded(&self) -> BTreeMap<StepKey, Ended>;
 
-    /// Does `effect`, unless an end is recorded under `key` already; the end is recorded before it is returned. Dropping the future gives the
-    /// effect up: it may or may not have been done.
-    fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Performed>;
+    /// Does `effect`, unless an end is remembered under `key` already. The end is recorded before anything that this run asks for later and that
+    /// cannot be taken back is begun, and before the run comes to rest. Dropping the future gives the effect up: it may or may not have been done.
+    fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Result<Performed, Interrupted>>;
+
+    /// Records the ends that wait for the next record. Whoever drives a run polls this after it has begun whatever comes next, so that an end and the
+    /// start behind it are recorded together.
+    fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>>;
 }
 
 /// What has become of an effect.
@@ -25,47 +28,29 @@ pub trait Durable: Send + Sync {
 pub enum Performed {
     /// It has ended.
     Ended(Ended),
-    /// It waits for something outside (a person) and holds no task while it does.
-    Waiting,
+    /// It waits for something outside and holds no task while it does: for a person, or until the time, or for either.
+    Waiting {
+        /// When the run goes on by itself.
+        wake_at: Option<Moment>,
+    },
 }
 
-/// Does effects, and remembers nothing.
-pub trait World: Send + Sync {
-    /// Does `effect` for the step `key`.
-    fn perform<'w>(&'w self, key: &'w StepKey, effect: &'w Effect) -> BoxFuture<'w, Performed>;
+/// Why a run goes no further here; nothing of it has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interrupted {
+    /// What happens can no longer be recorded.
+    Store(StoreError),
+    /// Somebody asked for it.
+    Stopped(Stop),
 }
 
-/// A journal in memory.
-pub struct InMemory<W> {
-    world: W,
-    ended: Mutex<BTreeMap<StepKey, Ended>>,
-}
-
-impl<W: World> InMemory<W> {
-    /// An empty journal before `world`.
-    pub fn new(world: W) -> InMemory<W> {
-        InMemory { world, ended: Mutex::default() }
-    }
-}
-
-impl<W: World> Durable for InMemory<W> {
-    fn recorded(&self) -> BoxFuture<'_, BTreeMap<StepKey, Ended>> {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        futures_util::future::ready(ended).boxed()
-    }
-
-    fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Performed> {
-        async move {
-            let recorded = self.ended.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
-            if let Some(ended) = recorded {
-                return Performed::Ended(ended);
-            }
-            let performed = self.world.perform(key, effect).await;
-            if let Performed::Ended(ended) = &performed {
-                self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), ended.clone());
-            }
-            performed
-        }
-        .boxed()
-    }
+/// Why a run is asked to stop before its next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is to end for good.
+    Cancel,
+    /// It has taken longer than it may.
+    Deadline,
+    /// The program ends; the run goes on later, or elsewhere.
+    Shutdown,
 }

@@ -1,8 +1,9 @@
 //! The loop of a run: ask what comes next, do it, note how it ended, ask again.
 
-use crate::durable::{Durable, Performed};
+use crate::clock::Moment;
+use crate::durable::{Durable, Interrupted, Performed};
 use crate::observe::Observer;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use ltc_workflow::advance::{Effect, Ended, Failure, Next, Start, StepKey, advance};
@@ -16,50 +17,63 @@ pub enum Rest {
     Done(Value),
     /// It failed.
     Failed(Failure),
-    /// Nothing goes on until these have ended outside.
-    Waiting(Vec<(StepKey, Effect)>),
+    /// Nothing goes on until one of these has ended outside.
+    Waiting {
+        /// What is waited for.
+        steps: Vec<(StepKey, Effect)>,
+        /// When the first of them ends by itself.
+        wake_at: Option<Moment>,
+    },
+    /// It goes no further here. What is recorded is recorded.
+    Interrupted(Interrupted),
 }
 
 /// Runs `workflow` until it comes to rest. What may be under way at once is what `advance` gives at once.
 ///
-/// A run that fails while calls are under way waits for their ends, so that no call is given up in its middle; timers are given up.
+/// A run that fails or is stopped while calls are under way waits for their ends, so that no call is given up in its middle; timers are given up.
 pub async fn run(workflow: &Workflow, start: &Start, durable: &dyn Durable, observer: &dyn Observer) -> Rest {
-    let mut ends = durable.recorded().await;
+    let mut ends = durable.recorded();
     let mut under_way = UnderWay::default();
     loop {
-        let effects = match advance(workflow, start, &ends) {
-            Next::Do(effects) => effects,
-            Next::Done(output) => {
-                under_way.finish_calls(observer).await;
-                return Rest::Done(output);
+        let rest = match advance(workflow, start, &ends) {
+            Next::Do(effects) => {
+                effects.into_iter().for_each(|(key, effect)| under_way.start(key, effect, durable, observer));
+                match under_way.next_or_settle(durable).await {
+                    Ok(Some(first)) => {
+                        // Whatever ended at the same time is noted before the next question.
+                        let mut ended = Ok(Some(first));
+                        while let Ok(Some((key, end))) = ended {
+                            observer.ended(&key, &end);
+                            ends.insert(key, end);
+                            ended = under_way.next().now_or_never().unwrap_or(Ok(None));
+                        }
+                        match ended {
+                            Ok(_) => continue,
+                            Err(interrupted) => Rest::Interrupted(interrupted),
+                        }
+                    }
+                    Ok(None) => return under_way.rest(),
+                    Err(interrupted) => Rest::Interrupted(interrupted),
+                }
             }
-            Next::Failed(failure) => {
-                under_way.finish_calls(observer).await;
-                return Rest::Failed(failure);
-            }
+            Next::Done(output) => Rest::Done(output),
+            Next::Failed(failure) => Rest::Failed(failure),
         };
-        for (key, effect) in effects {
-            under_way.start(key, effect, durable, observer);
+        // Without a journal there is nothing that the ends of calls could be noted in.
+        if !matches!(rest, Rest::Interrupted(Interrupted::Store(_))) {
+            under_way.finish_calls(observer).await;
         }
-        let Some((key, ended)) = under_way.next().await else {
-            return under_way.rest();
-        };
-        // Whatever ended at the same time is noted before the next question.
-        let mut ended = Some((key, ended));
-        while let Some((key, end)) = ended {
-            observer.ended(&key, &end);
-            ends.insert(key, end);
-            ended = under_way.next().now_or_never().flatten();
-        }
+        return rest;
     }
 }
 
 /// The effects that were started and have not ended.
 #[derive(Default)]
 struct UnderWay<'d> {
-    running: FuturesUnordered<BoxFuture<'d, (StepKey, Performed)>>,
+    running: FuturesUnordered<BoxFuture<'d, (StepKey, Result<Performed, Interrupted>)>>,
     effects: BTreeMap<StepKey, Effect>,
     waiting: BTreeMap<StepKey, Effect>,
+    wake_at: Option<Moment>,
 }
 
 impl<'d> UnderWay<'d> {
@@ -79,24 +93,38 @@ impl<'d> UnderWay<'d> {
     }
 
     /// The next effect that ends; `None` where nothing is running.
-    async fn next(&mut self) -> Option<(StepKey, Ended)> {
-        loop {
-            let (key, performed) = self.running.next().await?;
+    async fn next(&mut self) -> Result<Option<(StepKey, Ended)>, Interrupted> {
+        while let Some((key, performed)) = self.running.next().await {
             let effect = self.effects.remove(&key);
-            match (performed, effect) {
-                (Performed::Ended(ended), _) => return Some((key, ended)),
-                (Performed::Waiting, Some(effect)) => {
-                    self.waiting.insert(key, effect);
+            match performed? {
+                Performed::Ended(ended) => return Ok(Some((key, ended))),
+                Performed::Waiting { wake_at } => {
+                    self.wake_at = self.wake_at.into_iter().chain(wake_at).min();
+                    self.waiting.extend(effect.map(|effect| (key, effect)));
                 }
-                (Performed::Waiting, None) => {}
             }
+        }
+        Ok(None)
+    }
+
+    /// As [`UnderWay::next`]. What has just begun is polled first, and takes the ends that are not recorded yet into its own record; where nothing
+    /// does, they are recorded here.
+    async fn next_or_settle(&mut self, durable: &dyn Durable) -> Result<Option<(StepKey, Ended)>, Interrupted> {
+        match select(Box::pin(self.next()), durable.settle()).await {
+            Either::Left((next, _)) => next,
+            Either::Right((Ok(()), next)) => next.await,
+            Either::Right((Err(interrupted), _)) => Err(interrupted),
         }
     }
 
     async fn finish_calls(&mut self, observer: &dyn Observer) {
         while self.effects.values().any(|effect| matches!(effect, Effect::Call { .. })) {
-            let Some((key, ended)) = self.next().await else { return };
-            observer.ended(&key, &ended);
+            match self.next().await {
+                Ok(Some((key, ended))) => observer.ended(&key, &ended),
+                Ok(None) => return,
+                // It was stopped before it began, or ended without a record: the others still end.
+                Err(_) => {}
+            }
         }
     }
 
@@ -106,7 +134,7 @@ impl<'d> UnderWay<'d> {
             let message = "the workflow neither ended nor asked for anything".to_owned();
             return Rest::Failed(Failure { code: "stuck".into(), message, step: None });
         }
-        Rest::Waiting(self.waiting.into_iter().collect())
+        Rest::Waiting { steps: self.waiting.into_iter().collect(), wake_at: self.wake_at }
     }
 }
 

@@ -4,18 +4,24 @@
 //! |---|---|
 //! | `run` | a run from its request to its end; what is wrong is found before step one |
 //! | `engine` | the loop: ask `advance` what comes next, do it, note how it ended |
-//! | `durable` | the seam `Durable::perform`, and the journal in memory |
-//! | `perform` | effects, done |
+//! | `durable` | the seam `Durable::perform` |
+//! | `journal` | the seam, implemented: what happened is noted, written down, and never done again |
+//! | `store` | where runs, workflows and questions to people are kept |
+//! | `definition`, `drive` | what a run was begun with; runs from a store, brought to their next rest |
+//! | `perform` | the world of a run |
 //! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
 pub mod approximate;
 pub mod clock;
+pub mod definition;
+pub mod drive;
 pub mod durable;
 pub mod engine;
 pub mod environment;
 pub mod expected;
 pub mod input;
+pub mod journal;
 pub mod observe;
 pub mod perform;
 pub mod pool;

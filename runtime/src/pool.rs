@@ -1,4 +1,4 @@
-//! The connections of a run: made on first use, shared by its steps, made again where they broke.
+//! Connections: made on first use, shared by the steps of a run and by all runs of this process, made again where they broke.
 
 use crate::expected::Expectations;
 use crate::servers::Endpoint;
@@ -9,32 +9,59 @@ use ltc_workflow::advance::Failure;
 use ltc_workflow::document;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// Connections by the name of the server.
-pub struct Pool {
+/// The connections of this process, by how the server is reached: two workflows that reach one server in one way share it.
+pub struct Connections {
     connector: Connector,
-    places: BTreeMap<SmolStr, Place>,
-    expectations: Expectations,
+    places: std::sync::Mutex<BTreeMap<Endpoint, Arc<Place>>>,
 }
 
 struct Place {
+    /// What the first workflow that reached it calls it.
+    name: SmolStr,
     endpoint: Endpoint,
     connection: Mutex<Option<Arc<dyn Upstream>>>,
 }
 
-impl Pool {
-    /// A pool without connections.
-    pub fn new(connector: Connector, endpoints: BTreeMap<SmolStr, Endpoint>) -> Pool {
-        let place = |(name, endpoint)| (name, Place { endpoint, connection: Mutex::default() });
-        Pool { connector, places: endpoints.into_iter().map(place).collect(), expectations: Expectations::default() }
+impl Connections {
+    /// No connections yet.
+    pub fn new(connector: Connector) -> Connections {
+        Connections { connector, places: std::sync::Mutex::default() }
     }
 
+    /// The servers of a run, by their names in its workflow.
+    pub fn pool(self: &Arc<Self>, endpoints: BTreeMap<SmolStr, Endpoint>) -> Pool {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = |name: SmolStr, endpoint: Endpoint| {
+            let made = || Arc::new(Place { name: name.clone(), endpoint: endpoint.clone(), connection: Mutex::default() });
+            let place = places.entry(endpoint.clone()).or_insert_with(made).clone();
+            (name, place)
+        };
+        let places = endpoints.into_iter().map(|(name, endpoint)| place(name, endpoint)).collect();
+        Pool { connections: self.clone(), places, expectations: Expectations::default() }
+    }
+
+    /// Ends all connections, all at once.
+    pub async fn close(&self) {
+        let places: Vec<Arc<Place>> = self.places.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        join_all(places.iter().map(|place| place.close())).await;
+    }
+}
+
+/// The servers of one run.
+pub struct Pool {
+    connections: Arc<Connections>,
+    places: BTreeMap<SmolStr, Arc<Place>>,
+    expectations: Expectations,
+}
+
+impl Pool {
     /// How long connections and calls may take.
     pub fn limits(&self) -> Limits {
-        self.connector.limits
+        self.connections.connector.limits
     }
 
     /// Expects results as the tools of `server` promise them.
@@ -42,22 +69,13 @@ impl Pool {
         self.expectations.learn(server, tools);
     }
 
-    /// The connection to `server`; steps that want it at once wait for one handshake.
+    /// The connection to `server`; those who want it at once wait for one handshake.
     ///
     /// # Errors
     /// `no-such-server` or `connect-failed`.
     pub async fn connection(&self, server: &str) -> Result<Arc<dyn Upstream>, Failure> {
         let place = self.places.get(server).ok_or_else(|| failure("no-such-server", format!("there is no server {server}")))?;
-        let mut connection = place.connection.lock().await;
-        if let Some(open) = connection.as_ref().filter(|connection| connection.is_open()) {
-            return Ok(open.clone());
-        }
-        if let Some(broken) = connection.take() {
-            broken.close().await;
-        }
-        let made = self.connector.connect(server, &place.endpoint).await?;
-        *connection = Some(made.clone());
-        Ok(made)
+        place.connection(&self.connections.connector).await
     }
 
     /// Calls a tool and decodes what it answers.
@@ -66,7 +84,7 @@ impl Pool {
     /// What went wrong on the way, `timeout`, `tool-error`, or `result-mismatch`.
     pub async fn call(&self, server: &str, call: &ToolCall, timeout: Option<document::Duration>) -> Result<Value, Failure> {
         let connection = self.connection(server).await?;
-        let limit = timeout.map_or(self.connector.limits.call, |limit| Duration::from_millis(limit.millis));
+        let limit = timeout.map_or(self.limits().call, |limit| Duration::from_millis(limit.millis));
         match tokio::time::timeout(limit, connection.call(call)).await {
             Ok(result) => {
                 let result = result?;
@@ -76,14 +94,22 @@ impl Pool {
             Err(_) => Err(timed_out(&format!("{server}/{}", call.tool), limit)),
         }
     }
-
-    /// Ends all connections, all at once.
-    pub async fn close(&self) {
-        join_all(self.places.values().map(Place::close)).await;
-    }
 }
 
 impl Place {
+    async fn connection(&self, connector: &Connector) -> Result<Arc<dyn Upstream>, Failure> {
+        let mut connection = self.connection.lock().await;
+        if let Some(open) = connection.as_ref().filter(|connection| connection.is_open()) {
+            return Ok(open.clone());
+        }
+        if let Some(broken) = connection.take() {
+            broken.close().await;
+        }
+        let made = connector.connect(&self.name, &self.endpoint).await?;
+        *connection = Some(made.clone());
+        Ok(made)
+    }
+
     async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
             connection.close().await;

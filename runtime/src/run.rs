@@ -1,21 +1,20 @@
 //! A run from its request to its end: everything that can be wrong is found before step one.
 
-use crate::clock;
-use crate::durable::InMemory;
+use crate::durable::Durable;
 use crate::engine::{self, Rest};
 use crate::environment::Environment;
 use crate::input;
-use crate::observe::{Log, Observer};
-use crate::perform::{Outside, RunName};
-use crate::pool::Pool;
+use crate::journal::World;
+use crate::observe::Observer;
+use crate::perform::{self, Outside, RunName};
+use crate::pool::Connections;
 use crate::preflight;
 use crate::problem::Problem;
 use crate::secrets::{self, Redactor};
 use crate::servers::{self, Endpoints};
-use crate::upstream::{Connector, Limits};
 use ltc_workflow::advance::Start;
 use ltc_workflow::document::Transport;
-use ltc_workflow::{Value, Workflow};
+use ltc_workflow::{Object, Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,20 +26,29 @@ pub struct Request<'r> {
     /// The workflows that it runs, and that those run.
     pub library: BTreeMap<SmolStr, Workflow>,
     /// Its input.
-    pub input: &'r Value,
+    pub input: Given<'r>,
     /// Servers that complete or overrule those of the workflow.
     pub servers: &'r BTreeMap<SmolStr, Transport>,
     /// Where variables and secrets come from.
     pub environment: &'r dyn Environment,
-    /// A name for the run; it is given one where this is `None`.
-    pub id: Option<SmolStr>,
+    /// What the run is called, and since when it goes on.
+    pub run: RunName,
+}
+
+/// An input, as somebody gave it or as a store kept it.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'g> {
+    /// As somebody gave it.
+    Plain(&'g Value),
+    /// As a store kept it, with its secrets sealed.
+    Sealed(&'g Value),
 }
 
 /// A run that may start: input, secrets and servers are there.
 pub struct Prepared {
     workflow: Workflow,
     library: BTreeMap<SmolStr, Workflow>,
-    input: ltc_workflow::Object,
+    input: Object,
     secrets: BTreeMap<SmolStr, SmolStr>,
     endpoints: Endpoints,
     redactor: Redactor,
@@ -52,9 +60,8 @@ pub struct Prepared {
 /// # Errors
 /// All that is wrong.
 pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
-    let Request { workflow, library, input, servers, environment, id } = request;
+    let Request { workflow, library, input, servers, environment, run } = request;
     let mut problems = Vec::new();
-    let filled = collect(&mut problems, input::check(&workflow, input));
     let all: Vec<&Workflow> = [&workflow].into_iter().chain(library.values()).collect();
     for (missing, by) in all.iter().flat_map(|workflow| preflight::runs(workflow).into_iter().map(|name| (name, &workflow.name))) {
         if !library.contains_key(&missing) && missing != workflow.name {
@@ -79,11 +86,14 @@ pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
             endpoints.sensitive.extend(found.sensitive);
         }
     }
-    let (Some(input), Some(secrets), true) = (filled, secrets, problems.is_empty()) else {
+    let redactor = redactor(secrets.as_ref(), &endpoints, environment);
+    let input = match input {
+        Given::Plain(input) => input::check(&workflow, input),
+        Given::Sealed(input) => input::check(&workflow, &redactor.unseal(input)),
+    };
+    let (Some(input), Some(secrets), true) = (collect(&mut problems, input), secrets, problems.is_empty()) else {
         return Err(problems);
     };
-    let redactor = redactor(&secrets, &endpoints, environment);
-    let run = RunName { id: id.unwrap_or_else(|| clock::unique_name().into()), started_at: clock::Moment::now().to_string().into() };
     Ok(Prepared { workflow, library, input, secrets, endpoints, redactor, run })
 }
 
@@ -105,11 +115,11 @@ fn missing_secret(name: SmolStr) -> Problem {
 /// Short values of the environment are no secrets that could be told from ordinary words.
 const SHORTEST_SENSITIVE: usize = 8;
 
-fn redactor(secrets: &BTreeMap<SmolStr, SmolStr>, endpoints: &Endpoints, environment: &dyn Environment) -> Redactor {
+fn redactor(secrets: Option<&BTreeMap<SmolStr, SmolStr>>, endpoints: &Endpoints, environment: &dyn Environment) -> Redactor {
     let sensitive: Vec<(&String, String)> =
         endpoints.sensitive.iter().filter_map(|name| environment.get(name).map(|value| (name, value))).collect();
     let sensitive = sensitive.iter().filter(|(_, value)| value.chars().count() >= SHORTEST_SENSITIVE);
-    let declared = secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let declared = secrets.into_iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
     Redactor::new(declared.chain(sensitive.map(|(name, value)| (name.as_str(), value.as_str()))))
 }
 
@@ -119,31 +129,25 @@ impl Prepared {
         self.redactor.clone()
     }
 
+    /// The input with its defaults, its secrets sealed: what a store keeps of it.
+    pub fn sealed_input(&self) -> Value {
+        self.redactor.seal(&Value::Object(self.input.clone()))
+    }
+
     /// Connects to the servers and checks their tools; beside the run, what has drifted since the workflow was compiled.
     ///
     /// # Errors
     /// Every server that cannot be reached, and every tool that is not there.
-    pub async fn connect(
-        self,
-        log: Arc<dyn Log>,
-        limits: Limits,
-        observer: Arc<dyn Observer>,
-    ) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
-        let pool = Arc::new(Pool::new(Connector { log, limits }, self.endpoints.by_name));
-        let all: Vec<&Workflow> = [&self.workflow].into_iter().chain(self.library.values()).collect();
-        let drifted = match preflight::check(&all, &pool).await {
-            Ok(drifted) => drifted,
-            Err(problems) => {
-                pool.close().await;
-                return Err(problems);
-            }
-        };
+    pub async fn connect(self, connections: &Arc<Connections>) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
+        let pool = connections.pool(self.endpoints.by_name);
         let mut library = self.library;
         library.insert(self.workflow.name.clone(), self.workflow.clone());
-        let outside =
-            Outside { pool, library: Arc::new(library), secrets: Arc::new(self.secrets), observer, run: self.run, path: Vec::new() };
+        let all: Vec<&Workflow> = library.values().collect();
+        let drifted = preflight::check(&all, &pool).await?;
+        let effects = perform::effects(all);
+        let outside = Outside { pool, library, secrets: self.secrets, effects, run: self.run };
         let start = outside.start(&self.workflow, self.input);
-        Ok((Run { workflow: self.workflow, start, outside }, drifted))
+        Ok((Run { workflow: self.workflow, start, outside: Arc::new(outside), redactor: self.redactor }, drifted))
     }
 }
 
@@ -151,18 +155,23 @@ impl Prepared {
 pub struct Run {
     workflow: Workflow,
     start: Start,
-    outside: Outside,
+    outside: Arc<Outside>,
+    redactor: Redactor,
 }
 
 impl Run {
-    /// Runs until the run comes to rest. Dropping the future interrupts it: servers are told about calls that nobody waits for any more.
-    pub async fn go(&self) -> Rest {
-        let journal = InMemory::new(self.outside.clone());
-        engine::run(&self.workflow, &self.start, &journal, self.outside.observer.as_ref()).await
+    /// What the run acts on.
+    pub fn world(&self) -> Arc<dyn World> {
+        self.outside.clone()
     }
 
-    /// Ends the servers.
-    pub async fn close(&self) {
-        self.outside.pool.close().await;
+    /// Takes the secrets of this run out of whatever is shown, and seals what is kept.
+    pub fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
+    /// Runs until the run comes to rest. Dropping the future interrupts it: servers are told about calls that nobody waits for any more.
+    pub async fn go(&self, durable: &dyn Durable, observer: &dyn Observer) -> Rest {
+        engine::run(&self.workflow, &self.start, durable, observer).await
     }
 }

@@ -9,12 +9,16 @@ use crate::traces::said;
 use crate::{documents, files, servers};
 use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_runtime::clock::{Moment, unique_name};
 use ltc_runtime::engine::Rest;
 use ltc_runtime::environment::{Environment, ProcessEnvironment};
+use ltc_runtime::journal::Journal;
 use ltc_runtime::observe::{Log, Observer};
+use ltc_runtime::perform::RunName;
+use ltc_runtime::pool::Connections;
 use ltc_runtime::preflight;
-use ltc_runtime::run::{Prepared, Request, prepare};
-use ltc_runtime::upstream::Limits;
+use ltc_runtime::run::{Given, Prepared, Request, prepare};
+use ltc_runtime::upstream::{Connector, Limits};
 use ltc_workflow::advance::{Effect, Failure, StepKey};
 use ltc_workflow::document;
 use ltc_workflow::{Value, Workflow, json};
@@ -93,8 +97,9 @@ fn prepared(arguments: &Arguments, report: &Report) -> Result<Prepared, Exit> {
         Some(path) => servers::read(path, report)?,
         None => BTreeMap::new(),
     };
-    let id = arguments.id.as_ref().map(SmolStr::new);
-    let request = Request { workflow, library, input: &input, servers: &servers, environment: &WithOurselves, id };
+    let id = arguments.id.clone().unwrap_or_else(unique_name);
+    let run = RunName { id: id.into(), started_at: Moment::now().to_string().into() };
+    let request = Request { workflow, library, input: Given::Plain(&input), servers: &servers, environment: &WithOurselves, run };
     prepare(request).map_err(|problems| {
         report.say_problems(problems);
         Exit::Invalid
@@ -155,14 +160,16 @@ async fn to_rest(
 ) -> Exit {
     let limits = Limits { connect: arguments.connect_timeout, call: arguments.timeout };
     let (log, observer): (Arc<dyn Log>, Arc<dyn Observer>) = (progress.clone(), progress.clone());
+    let connections = Arc::new(Connections::new(Connector { log, limits }));
     let connected = tokio::select! {
-        connected = prepared.connect(log, limits, observer) => connected,
+        connected = prepared.connect(&connections) => connected,
         () = interrupts.next() => return interrupted(progress, "no step was done"),
     };
     let (run, drifted) = match connected {
         Ok(connected) => connected,
         Err(problems) => {
             problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
+            connections.close().await;
             return Exit::Failed;
         }
     };
@@ -172,8 +179,9 @@ async fn to_rest(
     let exit = if is_refused {
         Exit::Failed
     } else {
+        let journal = Journal::in_memory(run.world(), observer.clone(), tokio::sync::watch::channel(None).1);
         tokio::select! {
-            rest = run.go() => {
+            rest = run.go(&journal, observer.as_ref()) => {
                 progress.finish();
                 shown(rest, report)
             }
@@ -182,7 +190,7 @@ async fn to_rest(
     };
     // The result is there already: nobody has to wait for a server that takes its time to end.
     tokio::select! {
-        () = run.close() => {}
+        () = connections.close() => {}
         () = interrupts.next() => {}
     }
     exit
@@ -201,7 +209,8 @@ fn shown(rest: Rest, report: &Report) -> Exit {
             printed(&format!("{text}\n"), Exit::Done, report)
         }
         Rest::Failed(failure) => said(&[failed(failure)], Exit::Failed, report),
-        Rest::Waiting(questions) => said(&questions.iter().map(waits).collect::<Vec<_>>(), Exit::Waiting, report),
+        Rest::Interrupted(_) => Exit::Interrupted,
+        Rest::Waiting { steps: questions, wake_at: _ } => said(&questions.iter().map(waits).collect::<Vec<_>>(), Exit::Waiting, report),
     }
 }
 

@@ -1,0 +1,317 @@
+//! Runs from a store, driven: taken up where their journals end, and brought to their next rest.
+//!
+//! A driver is one process's worker: it has a name, renews the leases of the runs that it has, and hears of wishes to cancel them.
+
+use crate::clock::{Moment, unique_name};
+use crate::definition::Bundle;
+use crate::durable::{Interrupted, Stop};
+use crate::engine::Rest;
+use crate::environment::Environment;
+use crate::journal::{Journal, Kept};
+use crate::observe::Observer;
+use crate::perform::RunName;
+use crate::pool::Connections;
+use crate::problem::Problem;
+use crate::run::{Given, Prepared, Request, Run, prepare};
+use crate::store::{Lease, NewRun, RunId, RunRecord, RunRest, Store, StoreError, WorkerId};
+use crate::upstream::failure;
+use ltc_workflow::Value;
+use ltc_workflow::document::Transport;
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a lease holds; it is renewed three times in that time.
+pub const LEASE: Duration = Duration::from_secs(15);
+
+/// A run that could not go on here is looked at again after this time.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// Brings runs to their next rest.
+pub struct Driver {
+    store: Arc<dyn Store>,
+    worker: WorkerId,
+    connections: Arc<Connections>,
+    servers: BTreeMap<SmolStr, Transport>,
+    environment: Arc<dyn Environment>,
+    /// The runs that this process has, and the way to stop them.
+    active: Mutex<BTreeMap<RunId, watch::Sender<Option<Stop>>>>,
+}
+
+/// How a run was left.
+#[derive(Debug)]
+pub enum Left {
+    /// It is recorded that it came to this rest.
+    Rested(Rest),
+    /// It cannot go on here: what is missing. It failed where it had not begun, else it is looked at again later.
+    Refused(Vec<Problem>),
+    /// What happened could not be recorded any more.
+    Lost(StoreError),
+}
+
+/// A run that is asked for.
+pub struct Asked<'a> {
+    /// The workflow with all that it runs.
+    pub bundle: &'a Bundle,
+    /// Its input.
+    pub input: &'a Value,
+    /// Its name; it is given one where this is `None`.
+    pub id: Option<RunId>,
+    /// How long it may take.
+    pub limit: Option<Duration>,
+}
+
+/// A run that may be made: everything that can be checked without touching a server is there.
+pub struct Checked {
+    prepared: Prepared,
+    new: NewRun,
+}
+
+impl Driver {
+    /// A driver over `store`; `servers` complete or overrule those of workflows.
+    pub fn new(
+        store: Arc<dyn Store>,
+        connections: Arc<Connections>,
+        servers: BTreeMap<SmolStr, Transport>,
+        environment: Arc<dyn Environment>,
+    ) -> Driver {
+        let worker = WorkerId(unique_name().into());
+        Driver { store, worker, connections, servers, environment, active: Mutex::default() }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// A lease of this process from now on.
+    pub fn lease(&self) -> Lease {
+        Lease { worker: self.worker.clone(), until: Moment::now().after(LEASE) }
+    }
+
+    /// Checks a run that is asked for, without touching a server or the store.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub fn check(&self, asked: Asked<'_>) -> Result<Checked, Vec<Problem>> {
+        let Asked { bundle, input, id, limit } = asked;
+        let id = id.unwrap_or_else(|| RunId(unique_name().into()));
+        let created_at = Moment::now();
+        let name = RunName { id: id.0.clone(), started_at: created_at.to_string().into() };
+        let prepared = self.prepared(bundle, Given::Plain(input), name)?;
+        let new = NewRun {
+            id,
+            workflow: bundle.workflow.name.clone(),
+            definition: bundle.definition(),
+            input: prepared.sealed_input(),
+            created_at,
+            deadline: limit.map(|limit| created_at.after(limit)),
+            lease: None,
+        };
+        Ok(Checked { prepared, new })
+    }
+
+    fn prepared(&self, bundle: &Bundle, input: Given<'_>, run: RunName) -> Result<Prepared, Vec<Problem>> {
+        prepare(Request {
+            workflow: bundle.workflow.clone(),
+            library: bundle.library.clone(),
+            input,
+            servers: &self.servers,
+            environment: self.environment.as_ref(),
+            run,
+        })
+    }
+
+    /// Takes up a run of which this process has the lease, and brings it to its next rest.
+    pub async fn take_up(&self, record: RunRecord, observer: Arc<dyn Observer>) -> Left {
+        let stop = self.begin(&record);
+        let left = self.taken_up(&record, observer, stop).await;
+        self.active().remove(&record.id);
+        left
+    }
+
+    /// As [`Driver::take_up`], for a run whose servers are there already.
+    pub async fn go(&self, record: &RunRecord, run: &Run, observer: Arc<dyn Observer>) -> Left {
+        let stop = self.begin(record);
+        let left = self.gone(record, run, observer, stop).await;
+        self.active().remove(&record.id);
+        left
+    }
+
+    async fn taken_up(&self, record: &RunRecord, observer: Arc<dyn Observer>, stop: watch::Receiver<Option<Stop>>) -> Left {
+        if let Some(rest) = over(record) {
+            return self.ended_without_steps(record, rest).await;
+        }
+        let connected = match self.reopened(record).await {
+            Ok(Ok(prepared)) => prepared.connect(&self.connections).await,
+            Ok(Err(problems)) => Err(problems),
+            Err(error) => return Left::Lost(error),
+        };
+        match connected {
+            Ok((run, _drifted)) => self.gone(record, &run, observer, stop).await,
+            Err(problems) => self.refused(record, problems).await,
+        }
+    }
+
+    /// A run from the store, checked again: the environment may not be the one that it began in.
+    async fn reopened(&self, record: &RunRecord) -> Result<Result<Prepared, Vec<Problem>>, StoreError> {
+        let definition = self.store.definition(&record.definition).await?;
+        let definition = definition.ok_or_else(|| StoreError::Broken(format!("the definition of run {} is not there", record.id.0)))?;
+        let bundle = match Bundle::read(&definition) {
+            Ok(bundle) => bundle,
+            Err(problem) => return Ok(Err(vec![problem])),
+        };
+        let name = RunName { id: record.id.0.clone(), started_at: record.created_at.to_string().into() };
+        Ok(self.prepared(&bundle, Given::Sealed(&record.input), name))
+    }
+
+    async fn gone(&self, record: &RunRecord, run: &Run, observer: Arc<dyn Observer>, stop: watch::Receiver<Option<Stop>>) -> Left {
+        let events = if record.events == 0 { Ok(Vec::new()) } else { self.store.events(&record.id).await };
+        let events = match events {
+            Ok(events) => events,
+            Err(error) => return Left::Lost(error),
+        };
+        let journal = Journal::kept(self.place(record, run.redactor()), events, run.world(), observer.clone(), stop);
+        let going = run.go(&journal, observer.as_ref());
+        let rest = match record.deadline {
+            None => going.await,
+            Some(deadline) => {
+                let mut going = Box::pin(going);
+                match tokio::time::timeout(Moment::now().until(deadline), &mut going).await {
+                    Ok(rest) => rest,
+                    Err(_) => {
+                        self.stop(&record.id, Stop::Deadline);
+                        going.await
+                    }
+                }
+            }
+        };
+        let recorded = match &rest {
+            Rest::Done(output) => RunRest::Done(output.clone()),
+            Rest::Failed(failure) => RunRest::Failed(failure.clone()),
+            Rest::Waiting { wake_at, steps: _ } => RunRest::Waiting { wake_at: *wake_at },
+            Rest::Interrupted(Interrupted::Stopped(Stop::Cancel)) => RunRest::Cancelled,
+            Rest::Interrupted(Interrupted::Stopped(Stop::Deadline)) => RunRest::Failed(too_late(record)),
+            Rest::Interrupted(Interrupted::Stopped(Stop::Shutdown)) => RunRest::Queued,
+            Rest::Interrupted(Interrupted::Store(error)) => return Left::Lost(error.clone()),
+        };
+        match journal.rest(recorded).await {
+            Ok(()) => Left::Rested(rest),
+            Err(Interrupted::Store(error)) => Left::Lost(error),
+            Err(interrupted @ Interrupted::Stopped(_)) => Left::Rested(Rest::Interrupted(interrupted)),
+        }
+    }
+
+    fn place(&self, record: &RunRecord, redactor: crate::secrets::Redactor) -> Kept {
+        Kept::new(self.store.clone(), record.id.clone(), self.worker.clone(), redactor)
+    }
+
+    async fn ended_without_steps(&self, record: &RunRecord, rest: RunRest) -> Left {
+        let interrupted = if rest == RunRest::Cancelled { Stop::Cancel } else { Stop::Deadline };
+        match self.commit_rest(record, rest).await {
+            Ok(()) => Left::Rested(Rest::Interrupted(Interrupted::Stopped(interrupted))),
+            Err(error) => Left::Lost(error),
+        }
+    }
+
+    async fn refused(&self, record: &RunRecord, problems: Vec<Problem>) -> Left {
+        let rest = match problems.first() {
+            Some(first) if record.events == 0 => {
+                let said: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
+                RunRest::Failed(failure(first.code, said.join("; ")))
+            }
+            _ => RunRest::Waiting { wake_at: Some(Moment::now().after(LOOK_AGAIN)) },
+        };
+        match self.commit_rest(record, rest).await {
+            Ok(()) => Left::Refused(problems),
+            Err(error) => Left::Lost(error),
+        }
+    }
+
+    async fn commit_rest(&self, record: &RunRecord, rest: RunRest) -> Result<(), StoreError> {
+        let commit = crate::store::Commit { rest: Some(rest), ..crate::store::Commit::default() };
+        self.store.commit(&record.id, &self.worker, record.events, &commit, Moment::now()).await.map(|_| ())
+    }
+
+    fn begin(&self, record: &RunRecord) -> watch::Receiver<Option<Stop>> {
+        let (sender, receiver) = watch::channel(record.is_cancel_requested.then_some(Stop::Cancel));
+        self.active().insert(record.id.clone(), sender);
+        receiver
+    }
+
+    fn active(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, watch::Sender<Option<Stop>>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks a run of this process to stop before its next step; the first wish counts.
+    pub fn stop(&self, run: &RunId, why: Stop) {
+        if let Some(sender) = self.active().get(run) {
+            sender.send_if_modified(|stop| {
+                stop.is_none() && {
+                    *stop = Some(why);
+                    true
+                }
+            });
+        }
+    }
+
+    /// Asks all runs of this process to stop before their next steps.
+    pub fn stop_all(&self, why: Stop) {
+        let runs: Vec<RunId> = self.active().keys().cloned().collect();
+        runs.iter().for_each(|run| self.stop(run, why));
+    }
+
+    /// How many runs this process has.
+    pub fn count(&self) -> usize {
+        self.active().len()
+    }
+
+    /// Renews the leases of this process, for as long as it is polled. A store that is away is asked again: where a lease runs out meanwhile, the next
+    /// commit of its run says so.
+    pub async fn keep_leases(&self) {
+        loop {
+            tokio::time::sleep(LEASE / 3).await;
+            if self.count() == 0 {
+                continue;
+            }
+            if let Ok(renewed) = self.store.renew(self.lease()).await {
+                renewed.iter().filter(|run| run.is_cancel_requested).for_each(|run| self.stop(&run.run, Stop::Cancel));
+            }
+        }
+    }
+}
+
+impl Checked {
+    /// Takes the secrets of the run out of whatever is shown.
+    pub fn redactor(&self) -> crate::secrets::Redactor {
+        self.prepared.redactor()
+    }
+
+    /// The run, for the store: with a lease it belongs to the one who makes it, without one it is queued.
+    pub fn new_run(&self, lease: Option<Lease>) -> NewRun {
+        NewRun { lease, ..self.new.clone() }
+    }
+
+    /// Connects to the servers and checks their tools; beside the run, what has drifted since the workflow was compiled.
+    ///
+    /// # Errors
+    /// Every server that cannot be reached, and every tool that is not there.
+    pub async fn connect(self, driver: &Driver) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
+        self.prepared.connect(&driver.connections).await
+    }
+}
+
+/// Whether a run is over before its next step.
+fn over(record: &RunRecord) -> Option<RunRest> {
+    if record.is_cancel_requested {
+        return Some(RunRest::Cancelled);
+    }
+    record.deadline.filter(|deadline| *deadline <= Moment::now()).map(|_| RunRest::Failed(too_late(record)))
+}
+
+fn too_late(record: &RunRecord) -> ltc_workflow::advance::Failure {
+    let deadline = record.deadline.map(|deadline| deadline.to_string()).unwrap_or_default();
+    failure("deadline", format!("the run did not end by {deadline}"))
+}
