@@ -10,7 +10,7 @@ mod doubt;
 mod kept;
 mod state;
 
-pub use doubt::{Verdict, verdict};
+pub use doubt::{KIND as IN_DOUBT, Verdict, verdict};
 pub use kept::Kept;
 
 use crate::clock::Moment;

@@ -9,6 +9,7 @@
 //! | `store` | where runs, workflows and questions to people are kept |
 //! | `definition`, `drive` | what a run was begun with; runs from a store, brought to their next rest |
 //! | `perform` | the world of a run |
+//! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
 //! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
@@ -30,6 +31,8 @@ pub mod problem;
 pub mod run;
 pub mod secrets;
 pub mod servers;
+#[cfg(feature = "serve")]
+pub mod service;
 pub mod store;
 pub mod text;
 pub mod upstream;

@@ -110,6 +110,29 @@ pub struct NewRun {
     pub lease: Option<Lease>,
 }
 
+impl NewRun {
+    /// The run as it is kept when it has just been made.
+    pub fn record(&self) -> RunRecord {
+        RunRecord {
+            id: self.id.clone(),
+            workflow: self.workflow.clone(),
+            definition: self.definition.id.clone(),
+            input: self.input.clone(),
+            status: if self.lease.is_some() { Status::Running } else { Status::Queued },
+            created_at: self.created_at,
+            updated_at: self.created_at,
+            ended_at: None,
+            deadline: self.deadline,
+            wake_at: None,
+            lease: self.lease.clone(),
+            is_cancel_requested: false,
+            events: 0,
+            output: None,
+            failure: None,
+        }
+    }
+}
+
 /// A run, as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {

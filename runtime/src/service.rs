@@ -1,0 +1,62 @@
+//! Every operation of the product, once: what it is called, what it takes and gives, and what it does.
+//!
+//! MCP tools and commands are projections of [`OPERATIONS`]: they read words, call an operation and show what it gives, and decide nothing. A test
+//! holds that every operation is at hand on each surface, or says why not.
+
+mod bundles;
+mod exact;
+mod operations;
+mod people;
+mod refusal;
+mod runs;
+mod worker;
+mod workflows;
+
+pub use exact::Exact;
+pub use operations::{Kind, OPERATIONS, Operation, Surface};
+pub use people::{AvailableWork, CheckResolution, ClaimAndResolve, Escalate, EscalateAndWait, EscalationView, GetAvailableWork};
+pub use refusal::{Code, Refusal};
+pub use runs::{CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunView, StepOf};
+pub use worker::Capacity;
+pub use workflows::{
+    DeployWorkflow, GetWorkflow, ListWorkflows, SetWorkflowState, VersionView, WorkflowList, WorkflowSummary, WorkflowView,
+};
+
+use crate::drive::Driver;
+use crate::observe::Observer;
+use bundles::Bundles;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// The operations over one store.
+pub struct Service {
+    driver: Arc<Driver>,
+    bundles: Bundles,
+    /// There may be a run to take up.
+    due: Notify,
+    /// A run came to rest, or a question was answered, in this process.
+    changed: tokio::sync::watch::Sender<u64>,
+}
+
+/// What comes with a call of an operation beside its input.
+#[derive(Clone)]
+pub struct Caller {
+    /// Sees the steps of a run that the caller waits for.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl Service {
+    /// The operations over the store of `driver`.
+    pub fn new(driver: Arc<Driver>) -> Arc<Service> {
+        Arc::new(Service { driver, bundles: Bundles::default(), due: Notify::new(), changed: tokio::sync::watch::channel(0).0 })
+    }
+
+    /// What brings runs to their next rest.
+    pub fn driver(&self) -> &Arc<Driver> {
+        &self.driver
+    }
+
+    fn has_changed(&self) {
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}

@@ -1,0 +1,195 @@
+//! The list of operations: the one place where an operation gets its name, its words and its surfaces.
+
+use super::{Caller, Refusal, Service, exact, people, runs, workflows};
+use crate::service::refusal::Code;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ltc_workflow::Value;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// An operation.
+pub struct Operation {
+    /// Its name, on every surface.
+    pub name: &'static str,
+    /// What it does, for people and agents.
+    pub about: &'static str,
+    /// What it does to what is kept.
+    pub kind: Kind,
+    /// Where it stands among MCP tools: the name of the server.
+    pub mcp: Surface,
+    /// Where it stands on the command line.
+    pub command: Surface,
+    input: fn() -> Schema,
+    output: fn() -> Schema,
+    call: fn(Arc<Service>, Value, Caller) -> BoxFuture<'static, Result<Value, Refusal>>,
+}
+
+/// What an operation does to what is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Reads,
+    /// Something, and doing it again changes nothing more.
+    Sets,
+    /// Something, each time.
+    Adds,
+    /// It takes something away, or ends something.
+    Ends,
+}
+
+/// Whether an operation is at hand on a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// It is, there.
+    At(&'static str),
+    /// It is not, because of this.
+    Exempt(&'static str),
+}
+
+impl Operation {
+    /// The operation of this name.
+    pub fn named(name: &str) -> Option<&'static Operation> {
+        OPERATIONS.iter().find(|operation| operation.name == name)
+    }
+
+    /// The JSON Schema of its input.
+    pub fn input_schema(&self) -> serde_json::Value {
+        (self.input)().to_value()
+    }
+
+    /// The JSON Schema of its output.
+    pub fn output_schema(&self) -> serde_json::Value {
+        (self.output)().to_value()
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// The reason why it was not done.
+    pub async fn call(&self, service: &Arc<Service>, input: &Value, caller: Caller) -> Result<Value, Refusal> {
+        (self.call)(service.clone(), input.clone(), caller).await
+    }
+}
+
+fn schema<T: JsonSchema>() -> Schema {
+    // Everything in one piece: some clients do not follow references.
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    SchemaGenerator::new(settings).into_root_schema_for::<T>()
+}
+
+/// One line of the list: from JSON to the function and back.
+macro_rules! operation {
+    ($name:literal, $kind:expr, mcp: $mcp:expr, command: $command:expr, $input:ty => $output:ty, $function:path, $about:literal) => {
+        Operation {
+            name: $name,
+            about: $about,
+            kind: $kind,
+            mcp: $mcp,
+            command: $command,
+            input: schema::<$input>,
+            output: schema::<$output>,
+            call: |service, input, caller| {
+                async move { called::<$input, $output>(input, |input| $function(service, input, caller)).await }.boxed()
+            },
+        }
+    };
+}
+
+async fn called<I: DeserializeOwned, O: Serialize>(
+    input: Value,
+    function: impl AsyncFnOnce(I) -> Result<O, Refusal>,
+) -> Result<Value, Refusal> {
+    let input = exact::read(&input).map_err(|why| Refusal::new(Code::Invalid, why))?;
+    let output = function(input).await?;
+    exact::write(&output).map_err(|why| Refusal::new(Code::Broken, why))
+}
+
+use Surface::{At, Exempt};
+
+const WORKFLOWS: Surface = At("mcp-workflows");
+const PEOPLE: Surface = At("human-queue");
+
+/// All operations.
+pub const OPERATIONS: &[Operation] = &[
+    operation!("list_workflows", Kind::Reads, mcp: WORKFLOWS, command: At("workflows"),
+        workflows::ListWorkflows => workflows::WorkflowList, workflows::list,
+        "List workflows that can be invoked, with what they do and what they take."),
+    operation!("get_workflow", Kind::Reads, mcp: WORKFLOWS, command: At("workflows show"),
+        workflows::GetWorkflow => workflows::WorkflowView, workflows::get,
+        "Show one workflow: its schemas, its steps, its document, where it comes from, and its versions."),
+    operation!("invoke_workflow", Kind::Adds, mcp: WORKFLOWS, command: At("run"),
+        runs::InvokeWorkflow => runs::RunView, runs::invoke,
+        "Run a workflow. Waits for its end, or with `async` returns the id of the run at once; `get_run` asks for it."),
+    operation!("get_run", Kind::Reads, mcp: WORKFLOWS, command: At("runs show"),
+        runs::GetRun => runs::RunView, runs::get,
+        "Ask how a run stands: its output or failure when it has ended, what it waits for, and with `events` its journal."),
+    operation!("list_runs", Kind::Reads, mcp: WORKFLOWS, command: At("runs"),
+        runs::ListRuns => runs::RunList, runs::list,
+        "List runs, the newest first."),
+    operation!("cancel_run", Kind::Ends, mcp: WORKFLOWS, command: At("cancel"),
+        runs::CancelRun => runs::RunView, runs::cancel,
+        "Cancel a run: a step that is under way is brought to its end, and no other is begun."),
+    operation!("resume_run", Kind::Sets, mcp: WORKFLOWS, command: At("resume"),
+        runs::ResumeRun => runs::RunView, runs::resume,
+        "Go on now with a run that waits, instead of when its time comes. What has ended is not done again."),
+    operation!("prune_runs", Kind::Ends, mcp: Exempt("taking results away is for the people who keep the store, not for agents"), command: At("runs prune"),
+        runs::PruneRuns => runs::Pruned, runs::prune,
+        "Take out runs that ended long ago, with their journals and questions."),
+    operation!("deploy_workflow", Kind::Adds, mcp: Exempt("the server of the compiler deploys"), command: At("deploy"),
+        workflows::DeployWorkflow => workflows::VersionView, workflows::deploy,
+        "Keep a workflow as a new version and make it the active one."),
+    operation!("set_workflow_state", Kind::Sets, mcp: Exempt("the server of the compiler archives and rolls back"), command: At("workflows set"),
+        workflows::SetWorkflowState => workflows::VersionView, workflows::set_state,
+        "Make a version of a workflow the active one, or archive it."),
+    operation!("escalate_to_human", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
+        people::Escalate => people::EscalationView, people::escalate,
+        "Ask a person. Returns the id of the question at once; `check_resolution` asks for the answer."),
+    operation!("escalate_and_wait", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
+        people::EscalateAndWait => people::EscalationView, people::escalate_and_wait,
+        "Ask a person and wait for the answer. Without one in time, the question stays open and its id is returned."),
+    operation!("check_resolution", Kind::Reads, mcp: PEOPLE, command: At("resolve --show"),
+        people::CheckResolution => people::EscalationView, people::check,
+        "Ask whether a question has an answer."),
+    operation!("get_available_work", Kind::Reads, mcp: PEOPLE, command: At("resolve"),
+        people::GetAvailableWork => people::AvailableWork, people::available,
+        "List questions that nobody works on, the most urgent first, then the oldest."),
+    operation!("claim_and_resolve", Kind::Adds, mcp: PEOPLE, command: At("resolve"),
+        people::ClaimAndResolve => people::EscalationView, people::claim_and_resolve,
+        "Answer a question, in one step: it fails where somebody else has it or answered it before. A run that waits for the answer goes on."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_words_schemas_and_a_surface() {
+        let names: BTreeSet<&str> = OPERATIONS.iter().map(|operation| operation.name).collect();
+        assert_eq!(names.len(), OPERATIONS.len());
+        for operation in OPERATIONS {
+            assert!(operation.about.ends_with('.'), "{}", operation.name);
+            for surface in [operation.mcp, operation.command] {
+                match surface {
+                    At(place) => assert!(!place.is_empty()),
+                    Exempt(why) => assert!(why.len() > 20, "{} is exempt without a reason", operation.name),
+                }
+            }
+            assert!(matches!(operation.mcp, At(_)) || matches!(operation.command, At(_)), "{} is nowhere", operation.name);
+            for schema in [operation.input_schema(), operation.output_schema()] {
+                assert_eq!(schema["type"], "object", "{}", operation.name);
+                assert!(!schema.to_string().contains("$ref"), "{}", operation.name);
+                jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{}: {error}", operation.name));
+                for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
+                    assert!(schema.get("description").is_some(), "{}: {field} says nothing about itself", operation.name);
+                }
+            }
+        }
+    }
+}

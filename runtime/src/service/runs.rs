@@ -1,0 +1,510 @@
+//! Runs: begun, asked for, cancelled, gone on with.
+
+use super::refusal::Code;
+use super::{Caller, Exact, Refusal, Service};
+use crate::clock::Moment;
+use crate::definition::Bundle;
+use crate::drive::{Asked, Checked, Left};
+use crate::durable::{Interrupted, Stop};
+use crate::engine::Rest;
+use crate::observe::Observer;
+use crate::problem::Problem;
+use crate::store::{
+    Claim, Created, EscalationFilter, EscalationStatus, Event, NewRun, RunFilter, RunId, RunRecord, Status, VersionState, What,
+};
+use ltc_workflow::Value;
+use ltc_workflow::advance::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `invoke_workflow` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InvokeWorkflow {
+    /// The workflow's name.
+    pub workflow_name: String,
+    /// The version; the active one where it is left out.
+    #[serde(default)]
+    pub version: Option<u32>,
+    /// Its input: an object that fits the workflow's input schema.
+    #[serde(default)]
+    pub input: Option<Exact>,
+    /// Whether to return the id of the run at once instead of waiting for its end.
+    #[serde(default, rename = "async")]
+    pub is_async: bool,
+    /// A name for the run, so that asking twice runs it once; it is given one where this is left out.
+    #[serde(default)]
+    pub run_id: Option<String>,
+    /// After how many seconds the run fails if it has not ended.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub deadline_seconds: Option<u64>,
+}
+
+/// What `get_run` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetRun {
+    /// The id of the run.
+    pub run_id: String,
+    /// Whether to show the journal too.
+    #[serde(default)]
+    pub events: bool,
+}
+
+/// What `list_runs` takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListRuns {
+    /// Only runs that stand so.
+    #[serde(default)]
+    pub status: Option<RunStatus>,
+    /// Only runs of this workflow.
+    #[serde(default)]
+    pub workflow_name: Option<String>,
+    /// How many at most, 50 where it is left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// What `list_runs` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunList {
+    /// The runs, the newest first.
+    pub runs: Vec<RunView>,
+    /// Where there are more: what `after` of the next page is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// What `cancel_run` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelRun {
+    /// The id of the run.
+    pub run_id: String,
+}
+
+/// What `resume_run` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResumeRun {
+    /// The id of the run.
+    pub run_id: String,
+}
+
+/// What `prune_runs` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PruneRuns {
+    /// Runs that ended longer ago than this go: a number of seconds.
+    pub older_than_seconds: u64,
+}
+
+/// What `prune_runs` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Pruned {
+    /// How many runs went.
+    pub runs: u64,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// Somebody will begin or go on with it.
+    Queued,
+    /// It is under way.
+    Running,
+    /// It waits for a timer or a person.
+    Waiting,
+    /// It ended with an output.
+    Done,
+    /// It ended with a failure.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunView {
+    /// Its id.
+    pub run_id: String,
+    /// The workflow's name.
+    pub workflow_name: String,
+    /// How it stands.
+    pub status: RunStatus,
+    /// The output, where it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Exact>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureView>,
+    /// Ids of the questions to people that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub escalations: Vec<String>,
+    /// When it goes on by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_at: Option<String>,
+    /// When it was asked for.
+    pub created_at: String,
+    /// When something last happened in it.
+    pub updated_at: String,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// When it fails if it has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Its journal, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<EventView>>,
+}
+
+/// Why a run or a step failed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FailureView {
+    /// A kebab-case code.
+    pub code: String,
+    /// What happened.
+    pub message: String,
+    /// The step that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+}
+
+/// Something that happened in a run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EventView {
+    /// When.
+    pub at: String,
+    /// The step that it is about.
+    pub step: String,
+    /// What happened.
+    pub event: StepOf,
+    /// The value of a step that succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Exact>,
+    /// The failure of a step that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureView>,
+    /// The time that a timer runs until, or the id of a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+/// What happened to a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepOf {
+    /// It was begun.
+    Started,
+    /// It ended with a value.
+    Succeeded,
+    /// It ended with a failure.
+    Failed,
+    /// It waits until a time.
+    SleepUntil,
+    /// A person was asked.
+    Escalated,
+    /// A person decided that it is to be done again.
+    Again,
+    /// The run was cancelled.
+    Cancelled,
+}
+
+impl From<Failure> for FailureView {
+    fn from(failure: Failure) -> FailureView {
+        FailureView { code: failure.code.into(), message: failure.message, step: failure.step.map(|step| step.0.into()) }
+    }
+}
+
+impl From<Status> for RunStatus {
+    fn from(status: Status) -> RunStatus {
+        match status {
+            Status::Queued => RunStatus::Queued,
+            Status::Running => RunStatus::Running,
+            Status::Waiting => RunStatus::Waiting,
+            Status::Done => RunStatus::Done,
+            Status::Failed => RunStatus::Failed,
+            Status::Cancelled => RunStatus::Cancelled,
+        }
+    }
+}
+
+impl From<RunStatus> for Status {
+    fn from(status: RunStatus) -> Status {
+        match status {
+            RunStatus::Queued => Status::Queued,
+            RunStatus::Running => Status::Running,
+            RunStatus::Waiting => Status::Waiting,
+            RunStatus::Done => Status::Done,
+            RunStatus::Failed => Status::Failed,
+            RunStatus::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+impl From<Event> for EventView {
+    fn from(Event { key, at, what }: Event) -> EventView {
+        let mut view =
+            EventView { at: at.to_string(), step: key.0.into(), event: StepOf::Started, value: None, failure: None, until: None };
+        match what {
+            What::Started => {}
+            What::Succeeded(value) => (view.event, view.value) = (StepOf::Succeeded, Some(Exact(value))),
+            What::Failed(failure) => (view.event, view.failure) = (StepOf::Failed, Some(failure.into())),
+            What::SleepUntil(until) => (view.event, view.until) = (StepOf::SleepUntil, Some(until.to_string())),
+            What::Escalated(id) => (view.event, view.until) = (StepOf::Escalated, Some(id.0.into())),
+            What::Again => view.event = StepOf::Again,
+            What::Cancelled => view.event = StepOf::Cancelled,
+        }
+        view
+    }
+}
+
+impl RunView {
+    /// A run as its record says; what it waits for is asked for beside it.
+    fn of(record: RunRecord) -> RunView {
+        RunView {
+            run_id: record.id.0.into(),
+            workflow_name: record.workflow.into(),
+            status: record.status.into(),
+            output: record.output.map(Exact),
+            failure: record.failure.map(FailureView::from),
+            escalations: Vec::new(),
+            wake_at: record.wake_at.map(|at| at.to_string()),
+            created_at: record.created_at.to_string(),
+            updated_at: record.updated_at.to_string(),
+            ended_at: record.ended_at.map(|at| at.to_string()),
+            deadline: record.deadline.map(|at| at.to_string()),
+            events: None,
+        }
+    }
+}
+
+const PAGE: u32 = 50;
+const LARGEST_PAGE: u32 = 1000;
+
+/// How often a run of another process is looked at by who waits for it.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// A run that was begun.
+pub struct Begun {
+    /// Its name.
+    pub id: RunId,
+    /// What has drifted since its workflow was compiled.
+    pub drifted: Vec<Problem>,
+    /// The end of what this process does for it.
+    going: tokio::task::JoinHandle<Left>,
+}
+
+impl Service {
+    /// Begins a run here: its servers are there before anything is kept of it.
+    ///
+    /// # Errors
+    /// All that is wrong before step one, a run of that name, or what the store says.
+    pub async fn begin(self: &Arc<Self>, checked: Checked, observer: Arc<dyn Observer>) -> Result<Begun, Refusal> {
+        let new = checked.new_run(Some(self.driver.lease()));
+        let (run, drifted) = checked.connect(&self.driver).await.map_err(|problems| Refusal::because(Code::Missing, problems))?;
+        let id = new.id.clone();
+        // The lease began before the servers were reached.
+        let new = NewRun { lease: Some(self.driver.lease()), ..new };
+        let record = new.record();
+        if let Created::Exists(_) = self.driver.store().create_run(new).await? {
+            return Err(Refusal::new(Code::Conflict, format!("there is a run {} already", id.0)));
+        }
+        let service = self.clone();
+        let going = tokio::spawn(async move {
+            let left = service.driver.go(&record, &run, observer).await;
+            service.has_changed();
+            left
+        });
+        Ok(Begun { id, drifted, going })
+    }
+
+    /// Goes on here with a run that nobody has.
+    ///
+    /// # Errors
+    /// `NotFound`, `Conflict` where another worker has it, or what the store says.
+    pub async fn go_on(self: &Arc<Self>, id: &RunId, observer: Arc<dyn Observer>) -> Result<Result<Begun, Box<RunRecord>>, Refusal> {
+        match self.driver.store().claim_run(id, self.driver.lease(), Moment::now()).await? {
+            Claim::Claimed(record) => {
+                let service = self.clone();
+                let going = tokio::spawn(async move {
+                    let left = service.driver.take_up(*record, observer).await;
+                    service.has_changed();
+                    left
+                });
+                Ok(Ok(Begun { id: id.clone(), drifted: Vec::new(), going }))
+            }
+            Claim::Ended(record) => Ok(Err(record)),
+            Claim::Held(_) => Err(Refusal::new(Code::Conflict, format!("another process works on the run {}", id.0))),
+            Claim::NoSuchRun => Err(Refusal::not_found("run", &id.0)),
+        }
+    }
+
+    /// A run as it stands now, with what it waits for.
+    ///
+    /// # Errors
+    /// `NotFound`, or what the store says.
+    pub async fn view(&self, id: &RunId) -> Result<RunView, Refusal> {
+        let record = self.driver.store().run(id).await?;
+        let record = record.ok_or_else(|| Refusal::not_found("run", &id.0))?;
+        let is_waiting = record.status == Status::Waiting;
+        let mut view = RunView::of(record);
+        if is_waiting {
+            let filter = EscalationFilter { role: None, status: None, run: Some(id.clone()), now: Moment::now(), limit: LARGEST_PAGE };
+            let asked = self.driver.store().escalations(filter).await?.into_iter();
+            let open = asked.filter(|asked| matches!(asked.status, EscalationStatus::Pending | EscalationStatus::Claimed));
+            view.escalations = open.map(|asked| asked.id.0.into()).collect();
+        }
+        Ok(view)
+    }
+
+    /// Waits until a run has ended, or waits for a person.
+    ///
+    /// # Errors
+    /// As [`Service::view`].
+    pub async fn until_rest(&self, id: &RunId) -> Result<RunView, Refusal> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            let view = self.view(id).await?;
+            let is_at_rest = match view.status {
+                RunStatus::Queued | RunStatus::Running => false,
+                RunStatus::Waiting => !view.escalations.is_empty(),
+                RunStatus::Done | RunStatus::Failed | RunStatus::Cancelled => true,
+            };
+            if is_at_rest {
+                return Ok(view);
+            }
+            // Whatever resolves first, the run is looked at again.
+            let _ = tokio::time::timeout(LOOK_EVERY, changed.changed()).await;
+        }
+    }
+}
+
+impl Begun {
+    /// How this process left the run.
+    pub async fn left(self) -> Left {
+        match self.going.await {
+            Ok(left) => left,
+            // A panic in a task of ours: the run keeps its journal, and its lease runs out.
+            Err(error) => Left::Lost(crate::store::StoreError::Broken(error.to_string())),
+        }
+    }
+}
+
+pub(super) async fn invoke(service: Arc<Service>, asked: InvokeWorkflow, caller: Caller) -> Result<RunView, Refusal> {
+    let (record, bundle) = service.workflow(&asked.workflow_name, asked.version).await?;
+    if matches!(record.state, VersionState::Draft | VersionState::Archived) {
+        return Err(Refusal::new(Code::Conflict, format!("version {} of the workflow {} is not deployed", record.version, record.name)));
+    }
+    let id = asked.run_id.map(|id| RunId(id.into()));
+    if let Some(id) = &id
+        && let Some(known) = service.driver.store().run(id).await?
+    {
+        return joined(&service, known, &bundle, asked.is_async).await;
+    }
+    let input = asked.input.map_or_else(|| Value::Object(ltc_workflow::Object::default()), |input| input.0);
+    let limit = asked.deadline_seconds.map(Duration::from_secs);
+    let checked = service
+        .driver
+        .check(Asked { bundle: &bundle, input: &input, id, limit })
+        .map_err(|problems| Refusal::because(refused_for(&problems), problems))?;
+    if asked.is_async {
+        let new = checked.new_run(None);
+        let id = new.id.clone();
+        service.driver.store().create_run(new).await?;
+        service.due.notify_one();
+        return service.view(&id).await;
+    }
+    let begun = service.begin(checked, caller.observer).await?;
+    let id = begun.id.clone();
+    match begun.left().await {
+        // It was recorded in this process: what is shown is what is kept.
+        Left::Rested(Rest::Done(_) | Rest::Failed(_)) => service.view(&id).await,
+        Left::Rested(Rest::Waiting { .. } | Rest::Interrupted(_)) | Left::Refused(_) => service.until_rest(&id).await,
+        Left::Lost(error) => Err(error.into()),
+    }
+}
+
+/// What is missing here is no fault of the caller's.
+fn refused_for(problems: &[Problem]) -> Code {
+    const OURS: [&str; 5] = ["missing-secret", "missing-variable", "no-such-server", "bad-servers", "no-such-workflow"];
+    if problems.iter().any(|problem| OURS.contains(&problem.code)) { Code::Missing } else { Code::Invalid }
+}
+
+/// The run that was asked for before under the same name.
+async fn joined(service: &Arc<Service>, known: RunRecord, bundle: &Bundle, is_async: bool) -> Result<RunView, Refusal> {
+    if known.definition != bundle.definition().id {
+        return Err(Refusal::new(Code::Conflict, format!("the run {} is of another workflow, or of another version of it", known.id.0)));
+    }
+    if is_async { service.view(&known.id).await } else { service.until_rest(&known.id).await }
+}
+
+pub(super) async fn get(service: Arc<Service>, asked: GetRun, _: Caller) -> Result<RunView, Refusal> {
+    let id = RunId(asked.run_id.into());
+    let mut view = service.view(&id).await?;
+    if asked.events {
+        let events = service.driver.store().events(&id).await?;
+        view.events = Some(events.into_iter().map(EventView::from).collect());
+    }
+    Ok(view)
+}
+
+pub(super) async fn list(service: Arc<Service>, asked: ListRuns, _: Caller) -> Result<RunList, Refusal> {
+    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let filter = RunFilter {
+        status: asked.status.map(Status::from),
+        workflow: asked.workflow_name.map(SmolStr::from),
+        after: asked.after.as_deref().map(read_cursor).transpose()?,
+        limit: limit + 1,
+    };
+    let mut records = service.driver.store().runs(filter).await?;
+    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
+    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.created_at.0, last.id.0));
+    Ok(RunList { runs: records.into_iter().map(RunView::of).collect(), next })
+}
+
+fn read_cursor(cursor: &str) -> Result<(Moment, RunId), Refusal> {
+    let parts = cursor.split_once('@').and_then(|(at, id)| Some((Moment(at.parse().ok()?), RunId(id.into()))));
+    parts.ok_or_else(|| Refusal::new(Code::Invalid, "`after` is not the `next` of a page"))
+}
+
+pub(super) async fn cancel(service: Arc<Service>, asked: CancelRun, _: Caller) -> Result<RunView, Refusal> {
+    let id = RunId(asked.run_id.into());
+    let Some(_) = service.driver.store().cancel_run(&id, Moment::now()).await? else {
+        return Err(Refusal::not_found("run", &id.0));
+    };
+    // Where this process has the run, it need not wait for the next renewal.
+    service.driver.stop(&id, Stop::Cancel);
+    service.has_changed();
+    service.view(&id).await
+}
+
+pub(super) async fn resume(service: Arc<Service>, asked: ResumeRun, caller: Caller) -> Result<RunView, Refusal> {
+    let id = RunId(asked.run_id.into());
+    match service.go_on(&id, caller.observer).await? {
+        Err(_) => service.view(&id).await,
+        Ok(begun) => match begun.left().await {
+            Left::Rested(Rest::Interrupted(Interrupted::Store(error))) | Left::Lost(error) => Err(error.into()),
+            Left::Refused(problems) => Err(Refusal::because(Code::Missing, problems)),
+            Left::Rested(_) => service.view(&id).await,
+        },
+    }
+}
+
+pub(super) async fn prune(service: Arc<Service>, asked: PruneRuns, _: Caller) -> Result<Pruned, Refusal> {
+    let millis = i64::try_from(asked.older_than_seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+    let before = Moment(Moment::now().0.saturating_sub(millis));
+    Ok(Pruned { runs: service.driver.store().prune(before).await? })
+}
