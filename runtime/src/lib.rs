@@ -6,7 +6,7 @@
 //! | `engine` | the loop: ask `advance` what comes next, do it, note how it ended |
 //! | `durable` | the seam `Durable::perform` |
 //! | `journal` | the seam, implemented: what happened is noted, written down, and never done again |
-//! | `store` | where runs, workflows and questions to people are kept |
+//! | `store` | where runs, workflows and questions to people are kept: a trait, in SQLite and PostgreSQL |
 //! | `definition`, `drive` | what a run was begun with; runs from a store, brought to their next rest |
 //! | `perform` | the world of a run |
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |

@@ -3,6 +3,16 @@
 //! A store decides nothing about workflows. It keeps rows, numbers the events of a run, and makes each of the trait's functions one atomic
 //! step, also between processes. JSON is kept as the text that it is, so that a number keeps its digits; times are milliseconds since 1970.
 
+mod open;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+pub use open::{default_path, open};
+
 use crate::clock::Moment;
 use futures_util::future::BoxFuture;
 use ltc_workflow::Value;

@@ -1,0 +1,232 @@
+//! The store in SQL: what every database does alike, behind a border of four words (read, begin, rows, commit).
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `sql/statement` | a statement with its values, and rows as plain cells |
+//! | `sql/drive` | connections of any driver behind the border, and their errors |
+//! | `sql/words` | statuses, kinds and JSON as the texts that are kept |
+//! | `sql/migrate` | tables, made and brought up to date when a store is opened |
+//! | `sql/runs`, `sql/claims`, `sql/journal` | runs, who works on them, and what is written down about them |
+//! | `sql/escalations`, `sql/versions` | questions to people; versions of workflows |
+//! | `sqlite`, `postgres` | connections, locks and errors: all that differs |
+//!
+//! JSON is TEXT in both databases: PostgreSQL's JSONB would round numbers, sort keys and refuse `\u0000`.
+//!
+//! **Who may write.** A commit holds if the run is `running` under that worker's name. The clock is not asked: a lease that has run out and that nobody took is
+//! still ours, since nobody else can have done anything under it. Taking it puts another name there, and from then on each commit of the old one is
+//! `LeaseLost`. A `rest` of `Waiting` also becomes `Queued` where somebody asked for the run's end meanwhile, which would be slept through otherwise.
+//!
+//! **Locks.** Whoever changes a run and its questions locks the run first, so that no two wait for each other; where a database gives up one of two
+//! nevertheless, the step is done again. Versions are changed by one at a time: all count in `registry` first.
+
+mod claims;
+mod drive;
+mod escalations;
+mod journal;
+mod migrate;
+mod runs;
+mod statement;
+mod versions;
+mod words;
+
+pub(super) use drive::{Driver, Held, Meaning, fault};
+pub(super) use migrate::migrate;
+use statement::{Bound, Cell, Row, Statement};
+
+use super::{
+    Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Lease,
+    NewEscalation, NewRun, NewVersion, Renewed, Resolution, RunFilter, RunId, RunRecord, Settled, Store, StoreError, VersionFilter,
+    VersionRecord, VersionState, WorkerId,
+};
+use crate::clock::Moment;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use smol_str::SmolStr;
+use std::time::Duration;
+
+/// Why a statement was not done.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Another one was in the way, and nothing was done: at once, it may work.
+    Again(String),
+    /// There is such a row already.
+    Taken(String),
+    /// A row is missing that this one belongs to.
+    Dangling(String),
+    /// What the caller is told.
+    Told(StoreError),
+}
+
+impl Fault {
+    /// What is kept makes no sense.
+    fn broken(why: impl Into<String>) -> Fault {
+        Fault::Told(StoreError::Broken(why.into()))
+    }
+
+    /// The same where a definition can be taken out just when it is needed.
+    fn again_if_dangling(self) -> Fault {
+        match self {
+            Fault::Dangling(why) => Fault::Again(why),
+            Fault::Again(_) | Fault::Taken(_) | Fault::Told(_) => self,
+        }
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> StoreError {
+        match fault {
+            Fault::Again(why) => StoreError::Unavailable(why),
+            Fault::Taken(why) | Fault::Dangling(why) => StoreError::Broken(why),
+            Fault::Told(error) => error,
+        }
+    }
+}
+
+/// What a statement gives.
+pub(super) type Done<T> = Result<T, Fault>;
+
+/// A connection to a database, in a transaction or not. A transaction that is dropped before its commit never was.
+pub(super) trait Connection: Send {
+    /// Does `statement`; gives its rows.
+    fn rows(&mut self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>>;
+
+    /// Does `statement`; gives how many rows it changed.
+    fn change(&mut self, statement: Statement) -> BoxFuture<'_, Done<u64>>;
+
+    /// Does several statements without values.
+    fn script(&mut self, text: &'static str) -> BoxFuture<'_, Done<()>>;
+
+    /// Ends the transaction; what it did is on disk then.
+    fn commit<'c>(self: Box<Self>) -> BoxFuture<'c, Done<()>>
+    where
+        Self: 'c;
+}
+
+/// A database.
+pub(super) trait Database: Send + Sync {
+    /// A connection for one statement that only reads.
+    fn read(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>>;
+
+    /// A transaction that may write.
+    fn begin(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>>;
+
+    /// What is put behind a SELECT in a transaction so that nobody else changes its row before the end.
+    fn lock(&self) -> &'static str;
+
+    /// The same, leaving out rows that somebody else has locked.
+    fn lock_free(&self) -> &'static str;
+
+    /// The number of this program's tables, and the script that makes each from the one before.
+    fn migrations(&self) -> &'static [&'static str];
+
+    /// What is done first in the transaction that makes the tables, so that only one process does.
+    fn migration_lock(&self) -> Option<&'static str>;
+}
+
+/// A store on a database.
+pub(super) struct SqlStore<D>(pub(super) D);
+
+/// How often a step is tried that another one was in the way of.
+const TRIES: u32 = 8;
+
+/// Does `step`, again where another one was in its way.
+async fn done<T, F: Future<Output = Done<T>>>(step: impl Fn() -> F) -> Result<T, StoreError> {
+    for attempt in 1..TRIES {
+        match step().await {
+            Err(Fault::Again(_)) => tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 5)).await,
+            other => return Ok(other?),
+        }
+    }
+    Ok(step().await?)
+}
+
+/// The rows of one statement that only reads.
+async fn read(database: &dyn Database, statement: Statement) -> Done<Vec<Row>> {
+    database.read().await?.rows(statement).await
+}
+
+impl<D: Database> Store for SqlStore<D> {
+    fn create_run(&self, run: NewRun) -> Answer<'_, Created> {
+        async move { done(|| runs::create(&self.0, &run)).await }.boxed()
+    }
+
+    fn run<'s>(&'s self, run: &'s RunId) -> Answer<'s, Option<RunRecord>> {
+        done(move || runs::one(&self.0, run)).boxed()
+    }
+
+    fn runs(&self, filter: RunFilter) -> Answer<'_, Vec<RunRecord>> {
+        async move { done(|| runs::list(&self.0, &filter)).await }.boxed()
+    }
+
+    fn definition<'s>(&'s self, id: &'s DefinitionId) -> Answer<'s, Option<Definition>> {
+        done(move || versions::definition(&self.0, id)).boxed()
+    }
+
+    fn events<'s>(&'s self, run: &'s RunId) -> Answer<'s, Vec<Event>> {
+        done(move || journal::events(&self.0, run)).boxed()
+    }
+
+    fn claim_runs(&self, lease: Lease, now: Moment, limit: u32) -> Answer<'_, Vec<RunRecord>> {
+        async move { done(|| claims::due(&self.0, &lease, now, limit)).await }.boxed()
+    }
+
+    fn claim_run<'s>(&'s self, run: &'s RunId, lease: Lease, now: Moment) -> Answer<'s, Claim> {
+        async move { done(|| claims::one(&self.0, run, &lease, now)).await }.boxed()
+    }
+
+    fn renew(&self, lease: Lease) -> Answer<'_, Vec<Renewed>> {
+        async move { done(|| claims::renew(&self.0, &lease)).await }.boxed()
+    }
+
+    fn commit<'s>(&'s self, run: &'s RunId, worker: &'s WorkerId, known: u64, commit: &'s Commit, now: Moment) -> Answer<'s, u64> {
+        done(move || journal::commit(&self.0, run, worker, known, commit, now)).boxed()
+    }
+
+    fn cancel_run<'s>(&'s self, run: &'s RunId, now: Moment) -> Answer<'s, Option<RunRecord>> {
+        done(move || runs::cancel(&self.0, run, now)).boxed()
+    }
+
+    fn prune(&self, before: Moment) -> Answer<'_, u64> {
+        async move { runs::prune(&self.0, before).await }.boxed()
+    }
+
+    fn open_escalation(&self, escalation: NewEscalation) -> Answer<'_, ()> {
+        async move { done(|| escalations::open(&self.0, &escalation)).await }.boxed()
+    }
+
+    fn escalation<'s>(&'s self, id: &'s EscalationId) -> Answer<'s, Option<EscalationRecord>> {
+        done(move || escalations::one(&self.0, id)).boxed()
+    }
+
+    fn escalations(&self, filter: EscalationFilter) -> Answer<'_, Vec<EscalationRecord>> {
+        async move { done(|| escalations::list(&self.0, &filter)).await }.boxed()
+    }
+
+    fn claim_escalation<'s>(&'s self, id: &'s EscalationId, by: &'s SmolStr, until: Moment, now: Moment) -> Answer<'s, Settled> {
+        done(move || escalations::claim(&self.0, id, by, until, now)).boxed()
+    }
+
+    fn resolve_escalation(&self, resolution: Resolution) -> Answer<'_, Settled> {
+        async move { done(|| escalations::resolve(&self.0, &resolution)).await }.boxed()
+    }
+
+    fn put_version(&self, version: NewVersion) -> Answer<'_, VersionRecord> {
+        async move { done(|| versions::put(&self.0, &version)).await }.boxed()
+    }
+
+    fn version<'s>(&'s self, name: &'s SmolStr, version: Option<u32>) -> Answer<'s, Option<VersionRecord>> {
+        done(move || versions::one(&self.0, name, version)).boxed()
+    }
+
+    fn versions(&self, filter: VersionFilter) -> Answer<'_, Vec<VersionRecord>> {
+        async move { done(|| versions::list(&self.0, &filter)).await }.boxed()
+    }
+
+    fn set_version_state<'s>(&'s self, name: &'s SmolStr, version: u32, state: VersionState) -> Answer<'s, Option<VersionRecord>> {
+        done(move || versions::set_state(&self.0, name, version, state)).boxed()
+    }
+
+    fn registry_changes(&self) -> Answer<'_, u64> {
+        done(move || versions::changes(&self.0)).boxed()
+    }
+}

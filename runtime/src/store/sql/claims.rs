@@ -1,0 +1,92 @@
+//! Who works on a run: taking runs, one or those that are due, and keeping them.
+
+use super::{Connection, Database, Done, Statement, read, runs};
+use crate::clock::Moment;
+use crate::store::{Claim, Lease, Renewed, RunId, RunRecord, Status};
+use smol_str::SmolStr;
+
+/// Selects up to `limit` runs that are queued, and as many others that are due at `now`: two statements, since each has an index that gives its order.
+fn due_at(now: Moment, limit: u32) -> [Statement; 2] {
+    let queued = Statement::new("SELECT id, due_at FROM runs WHERE status = 'queued' ORDER BY due_at, id LIMIT $1");
+    let others = "SELECT id, due_at FROM runs WHERE status IN ('running', 'waiting') AND due_at <= $2 ORDER BY due_at, id LIMIT $1";
+    [queued.bind(limit), Statement::new(others).bind(limit).bind(now)]
+}
+
+/// Takes runs for `lease.worker`, in a transaction that has locked them.
+async fn take(connection: &mut dyn Connection, ids: &[RunId], lease: &Lease, now: Moment) -> Done<()> {
+    let update = Statement::new(
+        "UPDATE runs SET status = 'running', worker = $1, lease_until = $2, due_at = $2, wake_at = NULL, updated_at = $3 WHERE id IN ",
+    );
+    let update = update.bind(&lease.worker.0).bind(lease.until).bind(now);
+    connection.change(update.values(ids.iter().map(|id| &id.0))).await.map(drop)
+}
+
+pub(super) async fn due(database: &dyn Database, lease: &Lease, now: Moment, limit: u32) -> Done<Vec<RunRecord>> {
+    if limit == 0 || !is_any_due(database, now).await? {
+        return Ok(Vec::new());
+    }
+    let mut connection = database.begin().await?;
+    let mut due: Vec<(i64, SmolStr)> = Vec::new();
+    for select in due_at(now, limit) {
+        for mut row in connection.rows(select.then(database.lock_free())).await? {
+            let id = row.name()?;
+            due.push((row.number()?, id));
+        }
+    }
+    due.sort();
+    let ids: Vec<RunId> = due.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(_, id)| RunId(id)).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    take(connection.as_mut(), &ids, lease, now).await?;
+    let taken = runs::several_inside(connection.as_mut(), &ids).await?;
+    connection.commit().await?;
+    Ok(taken)
+}
+
+/// A look before the transaction: workers ask all the time, and mostly in vain.
+async fn is_any_due(database: &dyn Database, now: Moment) -> Done<bool> {
+    for select in due_at(now, 1) {
+        if !read(database, select).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub(super) async fn one(database: &dyn Database, run: &RunId, lease: &Lease, now: Moment) -> Done<Claim> {
+    let mut connection = database.begin().await?;
+    if !runs::lock(database, connection.as_mut(), run).await? {
+        return Ok(Claim::NoSuchRun);
+    }
+    let Some(record) = runs::inside(connection.as_mut(), run).await? else {
+        return Ok(Claim::NoSuchRun);
+    };
+    match record.status {
+        Status::Done | Status::Failed | Status::Cancelled => return Ok(Claim::Ended(Box::new(record))),
+        Status::Running if record.lease.as_ref().is_some_and(|held| held.until > now && held.worker != lease.worker) => {
+            return Ok(Claim::Held(Box::new(record)));
+        }
+        Status::Queued | Status::Running | Status::Waiting => {}
+    }
+    take(connection.as_mut(), std::slice::from_ref(run), lease, now).await?;
+    connection.commit().await?;
+    let taken = RunRecord { status: Status::Running, updated_at: now, wake_at: None, lease: Some(lease.clone()), ..record };
+    Ok(Claim::Claimed(Box::new(taken)))
+}
+
+pub(super) async fn renew(database: &dyn Database, lease: &Lease) -> Done<Vec<Renewed>> {
+    let mut connection = database.begin().await?;
+    let update = Statement::new(
+        "UPDATE runs SET lease_until = $2, due_at = $2 WHERE worker = $1 AND status = 'running' RETURNING id, cancel_requested",
+    );
+    let rows = connection.rows(update.bind(&lease.worker.0).bind(lease.until)).await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let renewed = rows.into_iter().map(|mut row| Ok(Renewed { run: RunId(row.name()?), is_cancel_requested: row.number()? != 0 }));
+    let mut renewed = renewed.collect::<Done<Vec<_>>>()?;
+    renewed.sort_by(|a, b| a.run.cmp(&b.run));
+    connection.commit().await?;
+    Ok(renewed)
+}

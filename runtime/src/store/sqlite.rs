@@ -1,0 +1,150 @@
+//! The store in one SQLite file, which several processes may use at once.
+//!
+//! **What is synced when.** The file is in WAL mode with `synchronous = FULL`: each commit ends with one sync of the log (`-wal`), and is on disk when the function
+//! returns. Every thousand pages or so a commit also carries the log over into the file, with a sync of both. A power cut loses nothing that was committed.
+//! That holds on a local disk: the shared memory of WAL mode does not work over a network.
+//!
+//! **Who waits.** One connection writes, and takes the lock at once (`BEGIN IMMEDIATE`), so that no transaction that has read finds out later that it may not write. A few
+//! others read; nothing holds them up. The writer waits for those of other processes up to [`PATIENCE`]; then the store is `Unavailable`.
+
+use super::sql::{Connection, Database, Done, Driver, Fault, Held, Meaning, SqlStore, fault, migrate};
+use super::{Store, StoreError};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::error::DatabaseError;
+use sqlx::sqlite::{
+    Sqlite, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteQueryResult, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection as _};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a function waits for others who write.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many read at once.
+const READERS: u32 = 4;
+
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001.sql")];
+
+/// The pools of one file.
+struct File {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+/// Opens the store in the file `path`, which is made if it is not there, for its owner only.
+///
+/// # Errors
+/// Where the file cannot be made or used, is no store, or was made by a newer program.
+pub async fn open(path: &Path) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(Arc::new(SqlStore(opened(path).await?)))
+}
+
+async fn opened(path: &Path) -> Result<File, StoreError> {
+    make(path).map_err(|e| StoreError::Unavailable(format!("{} cannot be made: {e}", path.display())))?;
+    let options = SqliteConnectOptions::new().filename(path).foreign_keys(true).busy_timeout(PATIENCE);
+    let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full).disable_statement_logging();
+    // The connections are kept as long as the store: they are threads with prepared statements.
+    let pool = || SqlitePoolOptions::new().acquire_timeout(PATIENCE).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    let file = File {
+        writer: pool().max_connections(1).before_acquire(|connection, _| is_fresh(connection).boxed()).connect_lazy_with(options.clone()),
+        readers: pool().max_connections(READERS).connect_lazy_with(options.pragma("query_only", "ON")),
+    };
+    // Putting a new file into WAL mode does not wait for others who do just that.
+    let begun = Instant::now();
+    loop {
+        match migrate(&file).await {
+            Ok(()) => return Ok(file),
+            Err(Fault::Told(StoreError::Unavailable(_))) if begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(fault) => return Err(fault.into()),
+        }
+    }
+}
+
+/// Whether a connection can begin a transaction. A full disk ends one behind the driver's back, and it waits for its end for ever then; such a connection is
+/// replaced.
+async fn is_fresh(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // The rollback may still be on its way; an answer comes behind it.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
+}
+
+/// Makes the file and the folders above it, where they are missing, for their owner only: inputs and results are nobody else's business.
+fn make(path: &Path) -> std::io::Result<()> {
+    let mut folders = fs::DirBuilder::new();
+    let mut file = fs::OpenOptions::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        folders.mode(0o700);
+        file.mode(0o600);
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        folders.recursive(true).create(folder)?;
+    }
+    file.append(true).create(true).open(path).map(drop)
+}
+
+impl Driver for Sqlite {
+    fn changed(done: &SqliteQueryResult) -> u64 {
+        done.rows_affected()
+    }
+
+    fn meaning(error: &dyn DatabaseError) -> Meaning {
+        if error.is_unique_violation() {
+            return Meaning::Taken;
+        }
+        if error.is_foreign_key_violation() {
+            return Meaning::Dangling;
+        }
+        let code = error.code().and_then(|code| code.parse::<i32>().ok()).unwrap_or_default();
+        // The low byte is the primary result code: https://www.sqlite.org/rescode.html
+        match code & 0xff {
+            5 | 6 => Meaning::Later,   // BUSY, LOCKED: others write
+            7..=10 => Meaning::Later,  // NOMEM, READONLY, INTERRUPT, IOERR
+            13..=15 => Meaning::Later, // FULL, CANTOPEN, PROTOCOL
+            _ => Meaning::Never,
+        }
+    }
+}
+
+impl Database for File {
+    fn read(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>> {
+        async move {
+            let connection = self.readers.acquire().await.map_err(fault::<Sqlite>)?;
+            Ok(Box::new(Held::Reading(connection)) as Box<dyn Connection>)
+        }
+        .boxed()
+    }
+
+    fn begin(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>> {
+        async move {
+            let transaction = self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(fault::<Sqlite>)?;
+            Ok(Box::new(Held::Writing(transaction)) as Box<dyn Connection>)
+        }
+        .boxed()
+    }
+
+    fn lock(&self) -> &'static str {
+        ""
+    }
+
+    fn lock_free(&self) -> &'static str {
+        ""
+    }
+
+    fn migrations(&self) -> &'static [&'static str] {
+        MIGRATIONS
+    }
+
+    fn migration_lock(&self) -> Option<&'static str> {
+        None
+    }
+}

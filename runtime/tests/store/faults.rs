@@ -1,0 +1,52 @@
+//! Laws of what goes wrong.
+
+use crate::place::{Place, create, event, json, new_run, run_id, running, worker};
+use ltc_runtime::clock::Moment;
+use ltc_runtime::store::{Commit, NewRun, What, open};
+use std::time::Duration;
+
+pub async fn many_open_one_store(place: Place) {
+    let mut tasks = tokio::task::JoinSet::new();
+    let address = place.address();
+    for index in 0..12 {
+        let address = address.clone();
+        tasks.spawn(async move {
+            let store = open(&address).await.expect("the store opens");
+            create(&*store, new_run(&format!("r{index}"))).await;
+        });
+    }
+    assert_eq!(tasks.join_all().await.len(), 12);
+}
+
+pub async fn calls_that_are_given_up_leave_no_lock(place: Place) {
+    let store = place.open().await;
+    let run = running(&*store, "r", "w", 5000).await;
+    let commit = Commit { events: vec![event("a", 1, What::Started); 3], ..Commit::default() };
+    // Given up at ever later points: before the transaction, within it, while it ends.
+    for micros in 0..400_u64 {
+        let by = worker("w");
+        let given_up = tokio::time::timeout(Duration::from_micros(micros * 5), store.commit(&run, &by, 0, &commit, Moment(1)));
+        if let Ok(done) = given_up.await {
+            done.expect("nothing is in the way");
+        }
+        if micros % 50 == 0 {
+            create(&*store, NewRun { input: json("1"), ..new_run(&format!("r{micros}")) }).await;
+        }
+    }
+    let journal = store.events(&run).await.expect("a journal");
+    let record = store.run(&run).await.expect("an answer").expect("a run");
+    assert_eq!(record.events, journal.len() as u64);
+    assert_eq!(journal.len() % 3, 0);
+    let done = store.commit(&run, &worker("w"), 0, &commit, Moment(1)).await;
+    assert_eq!(done, Ok(record.events + 3));
+    assert_eq!(store.run(&run_id("r0")).await.expect("an answer").expect("a run").input, json("1"));
+}
+
+pub async fn newer_tables_are_refused(place: Place) {
+    drop(place.open().await);
+    place.sql("UPDATE ltc_schema SET version = version + 1").await;
+    let Err(refused) = open(&place.address()).await else { panic!("the tables are newer") };
+    assert!(refused.to_string().contains("a newer ltc made them"), "{refused}");
+    place.sql("UPDATE ltc_schema SET version = version - 1").await;
+    drop(place.open().await);
+}

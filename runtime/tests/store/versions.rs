@@ -1,0 +1,115 @@
+//! Laws of versions of workflows.
+
+use crate::place::{Place, definition};
+use ltc_runtime::clock::Moment;
+use ltc_runtime::store::{NewVersion, Store, VersionFilter, VersionState};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+fn version(name: &str, text: &str, state: VersionState) -> NewVersion {
+    NewVersion { name: name.into(), definition: definition(text), description: Some(format!("{text}\0")), state, at: Moment(7) }
+}
+
+const ALL: VersionFilter = VersionFilter { name: None, state: None, after: None, limit: 100 };
+
+pub async fn numbers_are_given_once(place: Place) {
+    let stores = [place.open().await, place.open().await];
+    let mut tasks = tokio::task::JoinSet::new();
+    for index in 0..30 {
+        let store = stores[index % 2].clone();
+        tasks.spawn(
+            async move { store.put_version(version("w", &format!("text {index}"), VersionState::Active)).await.expect("a version") },
+        );
+    }
+    let made = tasks.join_all().await;
+    let numbers: BTreeSet<u32> = made.iter().map(|record| record.version).collect();
+    assert_eq!(numbers, (1..=30).collect());
+    let active = stores[1].versions(VersionFilter { state: Some(VersionState::Active), ..ALL }).await.expect("a list");
+    assert_eq!(active.iter().map(|record| record.version).collect::<Vec<_>>(), [30]);
+    assert_eq!(stores[0].registry_changes().await, Ok(30));
+    for record in made {
+        let there = stores[0].version(&"w".into(), Some(record.version)).await.expect("an answer").expect("a version");
+        let state = if record.version == 30 { VersionState::Active } else { VersionState::Deployed };
+        assert_eq!((there.definition, there.state, there.created_at), (record.definition, state, Moment(7)));
+        assert_eq!(there.description, record.description);
+    }
+}
+
+pub async fn one_version_is_active(place: Place) {
+    let store = place.open().await;
+    let name = "w".into();
+    let state = async |number: u32| store.version(&name, Some(number)).await.expect("an answer").map(|record| record.state);
+    assert_eq!(store.version(&name, None).await, Ok(None));
+    assert_eq!(store.registry_changes().await, Ok(0));
+    let first = store.put_version(version("w", "one", VersionState::Draft)).await.expect("a version");
+    assert_eq!((first.version, first.state), (1, VersionState::Draft));
+    assert_eq!(store.version(&name, None).await, Ok(None));
+    assert_eq!(store.registry_changes().await, Ok(1));
+    // The newest again: its state changes, and nothing else.
+    let again = store.put_version(NewVersion { at: Moment(8), ..version("w", "one", VersionState::Active) }).await.expect("a version");
+    assert_eq!((again.version, again.state, again.created_at), (1, VersionState::Active, Moment(7)));
+    assert_eq!(store.version(&name, None).await, Ok(Some(again)));
+    assert_eq!(store.registry_changes().await, Ok(2));
+    // Nothing changes, and nothing is counted.
+    store.put_version(version("w", "one", VersionState::Active)).await.expect("a version");
+    assert_eq!(store.registry_changes().await, Ok(2));
+
+    let second = store.put_version(version("w", "two", VersionState::Active)).await.expect("a version");
+    assert_eq!((second.version, state(1).await, state(2).await), (2, Some(VersionState::Deployed), Some(VersionState::Active)));
+    // An older definition is a new version.
+    let third = store.put_version(version("w", "one", VersionState::Deployed)).await.expect("a version");
+    assert_eq!((third.version, state(2).await), (3, Some(VersionState::Active)));
+    let back = store.set_version_state(&name, 1, VersionState::Active).await.expect("an answer").expect("a version");
+    assert_eq!(back.state, VersionState::Active);
+    assert_eq!(
+        (state(1).await, state(2).await, state(3).await),
+        (Some(VersionState::Active), Some(VersionState::Deployed), Some(VersionState::Deployed))
+    );
+    assert_eq!(store.registry_changes().await, Ok(5));
+    store.set_version_state(&name, 1, VersionState::Archived).await.expect("an answer").expect("a version");
+    assert_eq!(store.version(&name, None).await, Ok(None));
+    assert_eq!(store.set_version_state(&name, 4, VersionState::Active).await, Ok(None));
+    assert_eq!(store.set_version_state(&"other".into(), 1, VersionState::Active).await, Ok(None));
+    assert_eq!(store.registry_changes().await, Ok(6));
+    assert_eq!(store.definition(&definition("two").id).await, Ok(Some(definition("two"))));
+}
+
+pub async fn ten_thousand_workflows_are_listed_quickly(place: Place) {
+    let store = place.open().await;
+    // As many as a test has time for; every tenth has three versions, and names are ordered by their bytes.
+    let names: Vec<String> = (0..500).map(|index| format!("{}{index:03}", ["a", "B", "é", "_"][index % 4])).collect();
+    for (index, name) in names.iter().enumerate() {
+        for number in 0..if index % 10 == 0 { 3 } else { 1 } {
+            store.put_version(version(name, &format!("{number}"), VersionState::Active)).await.expect("a version");
+        }
+    }
+    let mut expected: Vec<(String, u32)> = names
+        .iter()
+        .enumerate()
+        .flat_map(|(index, name)| (1..=if index % 10 == 0 { 3 } else { 1 }).map(|number| (name.clone(), number)))
+        .collect();
+    expected.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+    let begun = Instant::now();
+    for limit in [7, 1000] {
+        assert_eq!(paged(&*store, VersionFilter { limit, ..ALL }).await, expected);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    let newest = paged(&*store, VersionFilter { state: Some(VersionState::Active), limit: 11, ..ALL }).await;
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(newest.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), sorted);
+    let of_one = paged(&*store, VersionFilter { name: Some("a000".into()), limit: 2, ..ALL }).await;
+    assert_eq!(of_one.into_iter().map(|(_, number)| number).collect::<Vec<_>>(), [3, 2, 1]);
+}
+
+async fn paged(store: &dyn Store, mut filter: VersionFilter) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    loop {
+        let page = store.versions(filter.clone()).await.expect("a page");
+        let Some(last) = page.last() else {
+            return found;
+        };
+        filter.after = Some((last.name.clone(), last.version));
+        found.extend(page.into_iter().map(|record| (record.name.to_string(), record.version)));
+    }
+}

@@ -1,0 +1,73 @@
+//! What every store does, as laws: each is held by SQLite, and by PostgreSQL where there is one (`support/postgres.rs` says where it looks).
+
+#[path = "store/claims.rs"]
+mod claims;
+#[path = "store/escalations.rs"]
+mod escalations;
+#[path = "store/faults.rs"]
+mod faults;
+#[path = "store/journal.rs"]
+mod journal;
+#[path = "store/place.rs"]
+mod place;
+#[path = "support/postgres.rs"]
+mod postgres;
+#[path = "store/runs.rs"]
+mod runs;
+#[path = "store/versions.rs"]
+mod versions;
+
+/// A test of each law for each kind of store.
+macro_rules! laws {
+    ($($module:ident :: $law:ident,)*) => {
+        mod in_sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $law() {
+                    super::$module::$law(super::place::Place::sqlite()).await;
+                }
+            )*
+        }
+        mod in_postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread")]
+                async fn $law() {
+                    if let Some(place) = super::place::Place::postgres() {
+                        super::$module::$law(place).await;
+                    }
+                }
+            )*
+        }
+    };
+}
+
+laws! {
+    runs::creating_twice_changes_nothing,
+    runs::a_run_is_read_as_it_was_written,
+    runs::pages_have_neither_gap_nor_double,
+    runs::cancelling_ends_what_nobody_has,
+    runs::pruning_takes_old_runs_with_all_that_is_theirs,
+    runs::ten_thousand_runs_are_listed_quickly,
+    journal::values_keep_their_digits_and_bytes,
+    journal::a_step_ends_once_unless_it_is_done_again,
+    journal::answers_that_came_meanwhile_are_not_slept_through,
+    journal::an_end_closes_questions_and_the_journal,
+    journal::a_commit_that_fails_leaves_nothing,
+    claims::each_run_goes_to_one_worker,
+    claims::each_run_goes_to_one_process,
+    claims::a_lease_that_ran_out_goes_to_another,
+    claims::a_lease_that_nobody_took_is_still_ours,
+    claims::what_is_due_can_be_claimed,
+    claims::one_run_can_be_claimed,
+    claims::renewing_tells_of_cancellation,
+    escalations::one_of_many_answers_counts,
+    escalations::claims_hold_until_they_run_out,
+    escalations::lists_are_in_order_of_urgency,
+    escalations::opening_twice_is_opening_once,
+    versions::numbers_are_given_once,
+    versions::one_version_is_active,
+    versions::ten_thousand_workflows_are_listed_quickly,
+    faults::newer_tables_are_refused,
+    faults::many_open_one_store,
+    faults::calls_that_are_given_up_leave_no_lock,
+}

@@ -1,0 +1,112 @@
+//! `ltc runs`: what was run, how it stands, and what happened in it.
+
+use super::{print_value, printed};
+use crate::exit::Exit;
+use crate::opened::{self, StoreArguments, entries};
+use crate::report::Report;
+use clap::{Args, Subcommand};
+use ltc_runtime::text;
+use ltc_workflow::{Value, json};
+use std::fmt::Write as _;
+
+/// List runs, show one, or take old ones out
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: List,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+#[derive(Args, Debug)]
+struct List {
+    /// Only runs that stand so: queued, running, waiting, done, failed or cancelled
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// Only runs of this workflow
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: Option<u32>,
+    /// Go on behind the page before: its `next`
+    #[arg(long, value_name = "NEXT")]
+    after: Option<String>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Show a run with its journal, as JSON
+    Show {
+        /// The id of the run
+        #[arg(value_name = "RUN")]
+        run: String,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+    /// Take out runs that ended long ago, with their journals and questions
+    Prune {
+        /// Runs that ended longer ago than this go
+        #[arg(long, value_name = "TIME", value_parser = opened::duration)]
+        older_than: std::time::Duration,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+}
+
+/// Lists, shows or prunes.
+pub fn run(arguments: &Arguments, report: &Report) -> Exit {
+    let done = match &arguments.action {
+        None => list(arguments, report),
+        Some(Action::Show { run, store }) => {
+            let input = entries([("run_id", Some(run.as_str().into())), ("events", Some(true.into()))]);
+            opened::operate(store, "get_run", input, report).map(|run| print_value(&run, report))
+        }
+        Some(Action::Prune { older_than, store }) => {
+            let seconds = i64::try_from(older_than.as_secs()).unwrap_or(i64::MAX);
+            let input = entries([("older_than_seconds", Some(seconds.into()))]);
+            opened::operate(store, "prune_runs", input, report).map(|pruned| print_value(&pruned, report))
+        }
+    };
+    done.unwrap_or_else(|exit| exit)
+}
+
+fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
+    let List { status, workflow, limit, after } = &arguments.list;
+    let given = |text: &Option<String>| text.as_deref().map(Value::from);
+    let input = entries([
+        ("status", given(status)),
+        ("workflow_name", given(workflow)),
+        ("limit", limit.map(|limit| i64::from(limit).into())),
+        ("after", given(after)),
+    ]);
+    let list = opened::operate(&arguments.store, "list_runs", input, report)?;
+    if report.json {
+        return Ok(print_value(&list, report));
+    }
+    let mut out = String::new();
+    for run in list.get("runs").and_then(Value::as_array).unwrap_or_default() {
+        let text = |key: &str| text::one_line(run.get(key).and_then(Value::as_str).unwrap_or_default());
+        let failure = run.get("failure").map(|failure| {
+            let part = |key: &str| failure.get(key).and_then(Value::as_str).unwrap_or_default();
+            format!("  {}: {}", part("code"), text::one_line(part("message")))
+        });
+        // Writing to a text cannot fail.
+        let _ = writeln!(
+            out,
+            "{:9}  {}  {}  {}{}",
+            text("status"),
+            text("created_at"),
+            text("run_id"),
+            text("workflow_name"),
+            failure.unwrap_or_default()
+        );
+    }
+    if let Some(next) = list.get("next").filter(|next| !next.is_null()) {
+        report.tell("more", &format!("there are more: --after {}", json::to_string(next)));
+    }
+    Ok(printed(&out, Exit::Done, report))
+}
