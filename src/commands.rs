@@ -1,21 +1,29 @@
 //! The commands: one file each, and one line each in the two lists below.
 
+mod cancel;
 mod compile;
 mod completions;
 mod convert;
 mod demo_server;
+mod deploy;
 mod explain;
 mod fmt;
 mod graph;
 mod lint;
+mod resolve;
+mod resume;
 mod run;
+mod runs;
 mod schema;
 mod verify;
+mod workflows;
 
 use crate::exit::Exit;
 use crate::report::Report;
 use clap::Subcommand;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_workflow::{Value, json};
+use std::io::IsTerminal;
 
 /// What the command can do.
 #[derive(Subcommand, Debug)]
@@ -28,6 +36,12 @@ pub enum Command {
     Graph(graph::Arguments),
     Convert(convert::Arguments),
     Run(run::Arguments),
+    Runs(runs::Arguments),
+    Resume(resume::Arguments),
+    Cancel(cancel::Arguments),
+    Resolve(resolve::Arguments),
+    Deploy(deploy::Arguments),
+    Workflows(workflows::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
     DemoServer(demo_server::Arguments),
@@ -44,6 +58,12 @@ pub fn run(command: Command, report: Report) -> Exit {
         Command::Graph(arguments) => graph::run(&arguments, &report),
         Command::Convert(arguments) => convert::run(&arguments, &report),
         Command::Run(arguments) => run::run(&arguments, report),
+        Command::Runs(arguments) => runs::run(&arguments, &report),
+        Command::Resume(arguments) => resume::run(&arguments, report),
+        Command::Cancel(arguments) => cancel::run(&arguments, &report),
+        Command::Resolve(arguments) => resolve::run(&arguments, &report),
+        Command::Deploy(arguments) => deploy::run(&arguments, &report),
+        Command::Workflows(arguments) => workflows::run(&arguments, &report),
         Command::Schema(arguments) => schema::run(&arguments, &report),
         Command::Completions(arguments) => completions::run(&arguments, &report),
         Command::DemoServer(arguments) => demo_server::run(&arguments, &report),
@@ -53,6 +73,12 @@ pub fn run(command: Command, report: Report) -> Exit {
 /// Prints a result; how the command ends follows from whether that worked.
 fn printed(text: &str, exit: Exit, report: &Report) -> Exit {
     written(crate::report::print(text), exit, report)
+}
+
+/// Prints a value as JSON: over several lines for people, in one for machines.
+fn print_value(value: &Value, report: &Report) -> Exit {
+    let text = if std::io::stdout().is_terminal() { json::to_string_pretty(value) } else { json::to_string(value) };
+    printed(&format!("{text}\n"), Exit::Done, report)
 }
 
 /// As [`printed`], for words that are clean already and have colours.
@@ -91,7 +117,25 @@ mod tests {
         let command = Arguments::command();
         command.clone().debug_assert();
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-        let expected = ["compile", "explain", "verify", "lint", "fmt", "graph", "convert", "run", "schema", "completions", "demo-server"];
+        let expected = [
+            "compile",
+            "explain",
+            "verify",
+            "lint",
+            "fmt",
+            "graph",
+            "convert",
+            "run",
+            "runs",
+            "resume",
+            "cancel",
+            "resolve",
+            "deploy",
+            "workflows",
+            "schema",
+            "completions",
+            "demo-server",
+        ];
         assert_eq!(names, expected);
         for subcommand in command.get_subcommands() {
             assert!(subcommand.get_about().is_some(), "{} says nothing about itself", subcommand.get_name());

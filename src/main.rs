@@ -8,6 +8,7 @@ mod exit;
 mod files;
 mod interrupts;
 mod mermaid;
+mod opened;
 mod progress;
 mod report;
 mod servers;

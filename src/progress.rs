@@ -4,17 +4,19 @@ use crate::report::Report;
 use indicatif::{ProgressBar, ProgressStyle};
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_runtime::observe::{Log, Observer};
+use ltc_runtime::secrets::Redactor;
 use ltc_runtime::text;
 use ltc_workflow::advance::{Effect, Ended, StepKey};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// The progress of one run.
 pub struct Progress {
-    report: Report,
+    json: bool,
+    redactor: RwLock<Redactor>,
     bar: Option<ProgressBar>,
     seen: Mutex<Seen>,
 }
@@ -29,7 +31,13 @@ impl Progress {
     /// A progress that is drawn where stderr is a terminal.
     pub fn new(report: Report) -> Progress {
         let is_drawn = !report.json && std::io::stderr().is_terminal();
-        Progress { report, bar: is_drawn.then(bar), seen: Mutex::default() }
+        let Report { json, redactor } = report;
+        Progress { json, redactor: RwLock::new(redactor), bar: is_drawn.then(bar), seen: Mutex::default() }
+    }
+
+    /// The way to say something without any secret that is known by now.
+    pub fn report(&self) -> Report {
+        Report { json: self.json, redactor: self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone() }
     }
 
     /// Takes the moving line away.
@@ -41,7 +49,7 @@ impl Progress {
 
     /// Says something above the moving line.
     pub fn say(&self, diagnostic: &Diagnostic) {
-        self.above(|| self.report.say(diagnostic));
+        self.above(|| self.report().say(diagnostic));
     }
 
     fn above(&self, say: impl FnOnce()) {
@@ -95,14 +103,14 @@ impl Observer for Progress {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.under_way.insert(key.clone());
         self.draw(&seen);
-        if self.report.json {
+        if self.json {
             let what = match effect {
                 Effect::Call { server, tool, .. } => format!("calls {server}/{tool}"),
                 Effect::Sleep(duration) => format!("waits {} ms", duration.millis),
                 Effect::Escalate { role, .. } => format!("asks {role}"),
                 Effect::Run { workflow, .. } => format!("runs {workflow}"),
             };
-            self.report.say(&Diagnostic::new(Severity::Note, "step-started", key.to_string(), what));
+            self.report().say(&Diagnostic::new(Severity::Note, "step-started", key.to_string(), what));
         }
     }
 
@@ -111,25 +119,30 @@ impl Observer for Progress {
         seen.under_way.remove(key);
         seen.ended += 1;
         self.draw(&seen);
-        if self.report.json {
+        if self.json {
             let how = match ended {
                 Ended::Succeeded(_) => "succeeded".to_owned(),
                 Ended::Failed(failure) => format!("failed: {}: {}", failure.code, failure.message),
             };
-            self.report.say(&Diagnostic::new(Severity::Note, "step-ended", key.to_string(), how));
+            self.report().say(&Diagnostic::new(Severity::Note, "step-ended", key.to_string(), how));
         }
     }
 }
 
 impl Log for Progress {
+    fn learn(&self, secrets: &Redactor) {
+        let mut known = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
+        *known = known.and(secrets);
+    }
+
     fn server_said(&self, server: &str, line: &str) {
-        if self.report.json {
-            return self.report.say(&Diagnostic::new(Severity::Note, "server-said", format!("server {server}"), line));
+        if self.json {
+            return self.report().say(&Diagnostic::new(Severity::Note, "server-said", format!("server {server}"), line));
         }
-        self.above(|| self.report.tell("server-said", &text::one_line(&format!("[{server}] {line}"))));
+        self.above(|| self.report().tell("server-said", &text::one_line(&format!("[{server}] {line}"))));
     }
 
     fn redact(&self, text: &str) -> String {
-        self.report.redactor.text(text)
+        self.report().redactor.text(text)
     }
 }

@@ -3,6 +3,7 @@
 mod support;
 
 use ltc_runtime::observe::Log;
+use ltc_runtime::secrets::Redactor;
 use ltc_runtime::servers::Endpoint;
 use ltc_runtime::upstream::{Connector, Limits, ToolCall, Upstream};
 use ltc_workflow::advance::{Failure, StepKey};
@@ -17,6 +18,8 @@ use support::{Folder, HttpServer, fixture_server};
 struct Lines(Mutex<Vec<String>>);
 
 impl Log for Lines {
+    fn learn(&self, _secrets: &Redactor) {}
+
     fn server_said(&self, server: &str, line: &str) {
         self.0.lock().expect("no test panics while it logs").push(format!("{server}: {line}"));
     }

@@ -69,6 +69,12 @@ pub struct Checked {
     new: NewRun,
 }
 
+/// A run whose servers are there, and of which nothing is kept yet.
+pub struct Connected {
+    pub(crate) run: Run,
+    pub(crate) new: NewRun,
+}
+
 impl Driver {
     /// A driver over `store`; `servers` complete or overrule those of workflows.
     pub fn new(
@@ -298,8 +304,9 @@ impl Checked {
     ///
     /// # Errors
     /// Every server that cannot be reached, and every tool that is not there.
-    pub async fn connect(self, driver: &Driver) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
-        self.prepared.connect(&driver.connections).await
+    pub async fn connect(self, driver: &Driver) -> Result<(Connected, Vec<Problem>), Vec<Problem>> {
+        let (run, drifted) = self.prepared.connect(&driver.connections).await?;
+        Ok((Connected { run, new: self.new }, drifted))
     }
 }
 

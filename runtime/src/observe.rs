@@ -1,9 +1,13 @@
 //! What a run lets others see while it goes on.
 
+use crate::secrets::Redactor;
 use ltc_workflow::advance::{Effect, Ended, StepKey};
 
 /// Takes what servers say beside the protocol.
 pub trait Log: Send + Sync {
+    /// These secrets are not to appear in what is said from now on.
+    fn learn(&self, secrets: &Redactor);
+
     /// A line of a server's stderr: one line, without secrets, without anything that a terminal acts on.
     fn server_said(&self, server: &str, line: &str);
 

@@ -1,6 +1,7 @@
 //! Connections: made on first use, shared by the steps of a run and by all runs of this process, made again where they broke.
 
 use crate::expected::Expectations;
+use crate::secrets::Redactor;
 use crate::servers::Endpoint;
 use crate::upstream::{Connector, Limits, Tool, ToolCall, Upstream, failure};
 use futures_util::future::join_all;
@@ -42,6 +43,11 @@ impl Connections {
         };
         let places = endpoints.into_iter().map(|(name, endpoint)| place(name, endpoint)).collect();
         Pool { connections: self.clone(), places, expectations: Expectations::default() }
+    }
+
+    /// What servers say from now on is shown without these secrets.
+    pub fn conceal(&self, secrets: &Redactor) {
+        self.connector.log.learn(secrets);
     }
 
     /// Ends all connections, all at once.

@@ -139,6 +139,7 @@ impl Prepared {
     /// # Errors
     /// Every server that cannot be reached, and every tool that is not there.
     pub async fn connect(self, connections: &Arc<Connections>) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
+        connections.conceal(&self.redactor);
         let pool = connections.pool(self.endpoints.by_name);
         let mut library = self.library;
         library.insert(self.workflow.name.clone(), self.workflow.clone());

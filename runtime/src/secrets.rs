@@ -65,6 +65,15 @@ impl Redactor {
         Redactor { replacements }
     }
 
+    /// One that knows the secrets of `other` too.
+    #[must_use]
+    pub fn and(&self, other: &Redactor) -> Redactor {
+        let mut replacements: Vec<Replacement> = self.replacements.iter().chain(&other.replacements).cloned().collect();
+        replacements.sort_by(|a, b| b.secret.len().cmp(&a.secret.len()).then_with(|| a.cmp(b)));
+        replacements.dedup();
+        Redactor { replacements }
+    }
+
     /// `text` without secrets.
     pub fn text(&self, text: &str) -> String {
         self.replaced(text, None, |found| format!("{OPENING} {}]", found.name))

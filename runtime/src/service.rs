@@ -16,7 +16,9 @@ pub use exact::Exact;
 pub use operations::{Kind, OPERATIONS, Operation, Surface};
 pub use people::{AvailableWork, CheckResolution, ClaimAndResolve, Escalate, EscalateAndWait, EscalationView, GetAvailableWork};
 pub use refusal::{Code, Refusal};
-pub use runs::{CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunView, StepOf};
+pub use runs::{
+    Begun, CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
+};
 pub use worker::Capacity;
 pub use workflows::{
     DeployWorkflow, GetWorkflow, ListWorkflows, SetWorkflowState, VersionView, WorkflowList, WorkflowSummary, WorkflowView,

@@ -1,10 +1,10 @@
 //! `ltc deploy`: a workflow, kept as a new version and served from then on.
 
 use super::print_value;
+use crate::documents;
 use crate::exit::Exit;
 use crate::opened::{self, StoreArguments, entries};
 use crate::report::Report;
-use crate::documents;
 use clap::Args;
 use ltc_workflow::{Value, yaml};
 use std::path::PathBuf;

@@ -3,107 +3,98 @@
 use super::printed;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
+use crate::opened::{self, ServerArguments, StoreArguments, WithOurselves};
 use crate::progress::Progress;
 use crate::report::{Report, from_problem};
 use crate::traces::said;
-use crate::{documents, files, servers};
+use crate::{documents, files};
 use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_runtime::clock::{Moment, unique_name};
+use ltc_runtime::definition::Bundle;
+use ltc_runtime::drive::{Asked, Left};
+use ltc_runtime::durable::{Interrupted, Stop};
 use ltc_runtime::engine::Rest;
-use ltc_runtime::environment::{Environment, ProcessEnvironment};
 use ltc_runtime::journal::Journal;
-use ltc_runtime::observe::{Log, Observer};
 use ltc_runtime::perform::RunName;
-use ltc_runtime::pool::Connections;
 use ltc_runtime::preflight;
-use ltc_runtime::run::{Given, Prepared, Request, prepare};
-use ltc_runtime::upstream::{Connector, Limits};
+use ltc_runtime::problem::Problem;
+use ltc_runtime::run::{Given, Request, prepare};
+use ltc_runtime::service::{Begun, Refusal, RunStatus, RunView, Service};
+use ltc_runtime::store::RunId;
 use ltc_workflow::advance::{Effect, Failure, StepKey};
-use ltc_workflow::document;
 use ltc_workflow::{Value, Workflow, json};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use tokio::sync::watch;
 
 /// Run a workflow
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The workflow; - is stdin
+    /// The workflow: a file, - for stdin, or the name of a deployed one
     #[arg(value_name = "WORKFLOW")]
     workflow: PathBuf,
     /// The input: JSON, @ and the name of a JSON file, or - for stdin
     #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}")]
     input: String,
-    /// A file like .mcp.json: servers that the workflow lacks, or that are reached in another way than it says
-    #[arg(long, value_name = "FILE")]
-    servers: Option<PathBuf>,
-    /// A name for the run; it is given one where this is not
+    /// A name for the run; a run of that name that is there already is gone on with, or its result is given
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// How long a call may take whose step has no timeout of its own
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
-    timeout: Duration,
-    /// How long a server may take to start
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
-    connect_timeout: Duration,
+    /// How long the run may take
+    #[arg(long, value_name = "TIME", value_parser = opened::duration)]
+    deadline: Option<std::time::Duration>,
+    /// Keep nothing: the run lives in memory, and cannot be resumed
+    #[arg(long, conflicts_with_all = ["id", "store", "deadline"])]
+    ephemeral: bool,
     /// Fail before step one where the schema of a tool is not the one that the workflow was compiled against
     #[arg(long)]
     deny_drift: bool,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration = document::Duration::parse(text).ok_or("a time is written like 250ms, 2s, 1m30s or 1h")?;
-    Ok(Duration::from_millis(duration.millis))
-}
-
-/// The environment, and where this very command is: examples start a server with `${LTC}`.
-struct WithOurselves;
-
-impl Environment for WithOurselves {
-    fn get(&self, name: &str) -> Option<String> {
-        let own = || std::env::current_exe().ok()?.into_os_string().into_string().ok();
-        ProcessEnvironment.get(name).or_else(|| if name == "LTC" { own() } else { None })
-    }
+    #[command(flatten)]
+    store: StoreArguments,
+    #[command(flatten)]
+    servers: ServerArguments,
 }
 
 /// Runs.
 pub fn run(arguments: &Arguments, report: Report) -> Exit {
-    match prepared(arguments, &report) {
-        Ok(prepared) => {
-            let report = Report { redactor: prepared.redactor(), ..report };
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-            match runtime {
-                Ok(runtime) => runtime.block_on(go(prepared, arguments, &report)),
-                Err(error) => said(&[Diagnostic::new(Severity::Error, "no-threads", "", error.to_string())], Exit::Failed, &report),
-            }
-        }
+    match ready(arguments, &report) {
+        Ok((bundle, input)) => match opened::threads(&report) {
+            Ok(threads) => threads.block_on(go(bundle, input, arguments, report)),
+            Err(exit) => exit,
+        },
         Err(exit) => exit,
     }
 }
 
-fn prepared(arguments: &Arguments, report: &Report) -> Result<Prepared, Exit> {
+/// What is to be run: a document, or the name of a deployed workflow.
+enum What {
+    Document(Bundle),
+    Deployed(SmolStr),
+}
+
+fn ready(arguments: &Arguments, report: &Report) -> Result<(What, Value), Exit> {
     if arguments.workflow == Path::new("-") && arguments.input == "-" {
         let problem = Diagnostic::new(Severity::Error, "two-readers", "", "the workflow and the input cannot both come from stdin");
         return Err(said(&[problem], Exit::Usage, report));
     }
-    let workflow = documents::read(&arguments.workflow, report)?;
-    let library = library(&workflow, &arguments.workflow, report)?;
-    let input = input(&arguments.input, report)?;
-    let servers = match &arguments.servers {
-        Some(path) => servers::read(path, report)?,
-        None => BTreeMap::new(),
+    let name = arguments.workflow.to_str().filter(|name| is_name(name) && !arguments.workflow.exists() && !arguments.ephemeral);
+    let what = match name {
+        Some(name) => What::Deployed(name.into()),
+        None => {
+            let workflow = documents::read(&arguments.workflow, report)?;
+            let library = library(&workflow, &arguments.workflow, report)?;
+            What::Document(Bundle { workflow, library })
+        }
     };
-    let id = arguments.id.clone().unwrap_or_else(unique_name);
-    let run = RunName { id: id.into(), started_at: Moment::now().to_string().into() };
-    let request = Request { workflow, library, input: Given::Plain(&input), servers: &servers, environment: &WithOurselves, run };
-    prepare(request).map_err(|problems| {
-        report.say_problems(problems);
-        Exit::Invalid
-    })
+    Ok((what, input(&arguments.input, report)?))
+}
+
+/// Whether this can be the name of a workflow. Names have no dots and slashes.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text != "-" && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
 }
 
 fn input(given: &str, report: &Report) -> Result<Value, Exit> {
@@ -122,7 +113,7 @@ fn input(given: &str, report: &Report) -> Result<Value, Exit> {
 const MOST_WORKFLOWS: usize = 64;
 
 /// The workflows that `workflow` runs, and that those run: each lies beside it, in a file of its name.
-fn library(workflow: &Workflow, path: &Path, report: &Report) -> Result<BTreeMap<SmolStr, Workflow>, Exit> {
+pub fn library(workflow: &Workflow, path: &Path, report: &Report) -> Result<BTreeMap<SmolStr, Workflow>, Exit> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found: BTreeMap<SmolStr, Workflow> = BTreeMap::new();
     let mut wanted: Vec<SmolStr> = preflight::runs(workflow).into_iter().collect();
@@ -143,75 +134,224 @@ fn library(workflow: &Workflow, path: &Path, report: &Report) -> Result<BTreeMap
     Ok(found)
 }
 
-async fn go(prepared: Prepared, arguments: &Arguments, report: &Report) -> Exit {
-    let progress = Arc::new(Progress::new(report.clone()));
+async fn go(what: What, input: Value, arguments: &Arguments, report: Report) -> Exit {
+    let progress = Arc::new(Progress::new(report));
     let mut interrupts = Interrupts::new();
-    let exit = to_rest(prepared, arguments, report, &progress, &mut interrupts).await;
+    let exit = match what {
+        What::Document(bundle) if arguments.ephemeral => in_memory(bundle, &input, arguments, &progress, &mut interrupts).await,
+        what => kept(what, &input, arguments, &progress, &mut interrupts).await,
+    };
     progress.finish();
     exit
 }
 
-async fn to_rest(
-    prepared: Prepared,
-    arguments: &Arguments,
-    report: &Report,
-    progress: &Arc<Progress>,
-    interrupts: &mut Interrupts,
-) -> Exit {
-    let limits = Limits { connect: arguments.connect_timeout, call: arguments.timeout };
-    let (log, observer): (Arc<dyn Log>, Arc<dyn Observer>) = (progress.clone(), progress.clone());
-    let connections = Arc::new(Connections::new(Connector { log, limits }));
-    let connected = tokio::select! {
-        connected = prepared.connect(&connections) => connected,
-        () = interrupts.next() => return interrupted(progress, "no step was done"),
+/// A run that is kept.
+async fn kept(what: What, input: &Value, arguments: &Arguments, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
+    let opened = match opened::open(&arguments.store, &arguments.servers, progress).await {
+        Ok(opened) => opened,
+        Err(exit) => return exit,
     };
-    let (run, drifted) = match connected {
-        Ok(connected) => connected,
-        Err(problems) => {
-            problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
-            connections.close().await;
-            return Exit::Failed;
+    let id = arguments.id.as_ref().map(|id| RunId(id.into()));
+    let begun = tokio::select! {
+        begun = begun(&opened.service, what, input, id, arguments, progress) => begun,
+        () = interrupts.next() => {
+            progress.say(&Diagnostic::new(Severity::Error, "interrupted", "", "the run was interrupted; no step was done"));
+            Err(Exit::Interrupted)
         }
     };
-    let severity = if arguments.deny_drift { Severity::Error } else { Severity::Warning };
-    let is_refused = arguments.deny_drift && !drifted.is_empty();
-    drifted.into_iter().for_each(|problem| progress.say(&from_problem(problem, severity)));
-    let exit = if is_refused {
-        Exit::Failed
-    } else {
-        let journal = Journal::in_memory(run.world(), observer.clone(), tokio::sync::watch::channel(None).1);
-        tokio::select! {
-            rest = run.go(&journal, observer.as_ref()) => {
-                progress.finish();
-                shown(rest, report)
-            }
-            () = interrupts.next() => interrupted(progress, "calls under way may have done something or not"),
-        }
+    let exit = match begun {
+        Ok(begun) => to_rest(&opened.service, begun, progress, interrupts).await,
+        Err(exit) => exit,
     };
-    // The result is there already: nobody has to wait for a server that takes its time to end.
+    close(&opened.connections, interrupts).await;
+    exit
+}
+
+/// The result is there already: nobody has to wait for a server that takes its time to end.
+async fn close(connections: &ltc_runtime::pool::Connections, interrupts: &mut Interrupts) {
     tokio::select! {
         () = connections.close() => {}
         () = interrupts.next() => {}
     }
+}
+
+/// A run that this process has, or one that has ended before.
+enum Began {
+    Here(Begun),
+    Before(RunId),
+}
+
+async fn begun(
+    service: &Arc<Service>,
+    what: What,
+    input: &Value,
+    id: Option<RunId>,
+    arguments: &Arguments,
+    progress: &Arc<Progress>,
+) -> Result<Began, Exit> {
+    let refused = |refusal: Refusal| opened::refused(refusal, &progress.report());
+    if let Some(id) = &id {
+        let known = service.driver().store().run(id).await.map_err(|error| refused(error.into()))?;
+        if known.is_some() {
+            return go_on(service, id, progress).await;
+        }
+    }
+    let bundle = match what {
+        What::Document(bundle) => Arc::new(bundle),
+        What::Deployed(name) => {
+            service
+                .workflow(&name, None)
+                .await
+                .map_err(|refusal| {
+                    let missing = format!("there is no file and no deployed workflow `{name}`");
+                    let refusal = if refusal.code == ltc_runtime::service::Code::NotFound {
+                        Refusal { message: missing, ..refusal }
+                    } else {
+                        refusal
+                    };
+                    refused(refusal)
+                })?
+                .1
+        }
+    };
+    let checked = service.driver().check(Asked { bundle: &bundle, input, id, limit: arguments.deadline }).map_err(|problems| {
+        progress.report().say_problems(problems);
+        Exit::Invalid
+    })?;
+    let connected = checked.connect(service.driver()).await;
+    let (connected, drifted) = connected.map_err(|problems| {
+        problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
+        Exit::Failed
+    })?;
+    is_accepted(drifted, arguments, progress)?;
+    service.begin(connected, progress.clone()).await.map(Began::Here).map_err(refused)
+}
+
+/// Tells what has drifted.
+fn is_accepted(drifted: Vec<Problem>, arguments: &Arguments, progress: &Progress) -> Result<(), Exit> {
+    let severity = if arguments.deny_drift { Severity::Error } else { Severity::Warning };
+    let is_refused = arguments.deny_drift && !drifted.is_empty();
+    drifted.into_iter().for_each(|problem| progress.say(&from_problem(problem, severity)));
+    if is_refused { Err(Exit::Failed) } else { Ok(()) }
+}
+
+async fn go_on(service: &Arc<Service>, id: &RunId, progress: &Arc<Progress>) -> Result<Began, Exit> {
+    match service.go_on(id, progress.clone()).await {
+        Ok(Some(begun)) => Ok(Began::Here(begun)),
+        Ok(None) => Ok(Began::Before(id.clone())),
+        Err(refusal) => Err(opened::refused(refusal, &progress.report())),
+    }
+}
+
+/// Goes on with a run that is there: what `ltc resume` does.
+pub async fn resumed(service: &Arc<Service>, id: &RunId, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
+    match go_on(service, id, progress).await {
+        Ok(began) => to_rest(service, began, progress, interrupts).await,
+        Err(exit) => exit,
+    }
+}
+
+async fn to_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
+    let keeping = service.driver().clone();
+    let leases = tokio::spawn(async move { keeping.keep_leases().await });
+    let exit = until_rest(service, began, progress, interrupts).await;
+    leases.abort();
     exit
 }
 
-fn interrupted(progress: &Progress, what: &str) -> Exit {
-    progress.say(&Diagnostic::new(Severity::Error, "interrupted", "", format!("the run was interrupted; {what}")));
+async fn until_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
+    let mut began = began;
+    loop {
+        let begun = match began {
+            Began::Here(begun) => begun,
+            Began::Before(id) => return ended(service, &id, progress).await,
+        };
+        let id = begun.id.clone();
+        let mut left = Box::pin(begun.left());
+        let left = tokio::select! {
+            left = &mut left => left,
+            () = interrupts.next() => {
+                service.driver().stop(&id, Stop::Shutdown);
+                tokio::select! {
+                    left = left => left,
+                    // Whoever asks twice does not want to wait for the calls that are under way.
+                    () = interrupts.next() => return interrupted(progress, &id),
+                }
+            }
+        };
+        let wake_at = match left {
+            Left::Rested(Rest::Done(_) | Rest::Failed(_)) => return ended(service, &id, progress).await,
+            Left::Rested(Rest::Interrupted(Interrupted::Stopped(Stop::Shutdown))) => return interrupted(progress, &id),
+            Left::Rested(Rest::Interrupted(_)) => return ended(service, &id, progress).await,
+            Left::Rested(Rest::Waiting { steps, wake_at }) => match wake_at.filter(|_| !steps.iter().any(|step| asks(step))) {
+                Some(wake_at) => wake_at,
+                None => return waits(service, &id, progress).await,
+            },
+            Left::Refused(problems) => {
+                problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
+                return Exit::Failed;
+            }
+            Left::Lost(error) => {
+                let problem = Diagnostic::new(Severity::Error, "run-lost", format!("run {}", id.0), error.to_string());
+                progress.say(&problem.help(format!("what is recorded is done; `ltc resume {}` goes on", id.0)));
+                return Exit::Failed;
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(Moment::now().until(wake_at)) => {}
+            () = interrupts.next() => return interrupted(progress, &id),
+        }
+        began = match go_on(service, &id, progress).await {
+            Ok(began) => began,
+            Err(exit) => return exit,
+        };
+    }
+}
+
+fn asks((_, effect): &(StepKey, Effect)) -> bool {
+    match effect {
+        // A call that waits is in doubt, and a person is asked about it.
+        Effect::Escalate { .. } | Effect::Call { .. } | Effect::Run { .. } => true,
+        Effect::Sleep(_) => false,
+    }
+}
+
+fn interrupted(progress: &Progress, id: &RunId) -> Exit {
+    let problem = Diagnostic::new(Severity::Error, "interrupted", format!("run {}", id.0), "the run was interrupted");
+    progress.say(&problem.help(format!("`ltc resume {}` goes on with it", id.0)));
     Exit::Interrupted
 }
 
-fn shown(rest: Rest, report: &Report) -> Exit {
-    match rest {
-        Rest::Done(output) => {
-            let output = report.redactor.value(&output);
-            let text = if std::io::stdout().is_terminal() { json::to_string_pretty(&output) } else { json::to_string(&output) };
-            printed(&format!("{text}\n"), Exit::Done, report)
+async fn view(service: &Arc<Service>, id: &RunId, progress: &Progress) -> Result<RunView, Exit> {
+    service.view(id).await.map_err(|refusal| opened::refused(refusal, &progress.report()))
+}
+
+/// Shows how a run ended.
+async fn ended(service: &Arc<Service>, id: &RunId, progress: &Progress) -> Exit {
+    progress.finish();
+    let view = match view(service, id, progress).await {
+        Ok(view) => view,
+        Err(exit) => return exit,
+    };
+    let report = progress.report();
+    match (view.status, view.failure) {
+        (RunStatus::Done, _) => printed_output(&view.output.map(|output| output.0).unwrap_or_default(), &report),
+        (RunStatus::Failed, Some(failure)) => {
+            let step = failure.step.map(|step| StepKey(step.into()));
+            said(&[failed(Failure { code: failure.code.into(), message: failure.message, step })], Exit::Failed, &report)
         }
-        Rest::Failed(failure) => said(&[failed(failure)], Exit::Failed, report),
-        Rest::Interrupted(_) => Exit::Interrupted,
-        Rest::Waiting { steps: questions, wake_at: _ } => said(&questions.iter().map(waits).collect::<Vec<_>>(), Exit::Waiting, report),
+        (RunStatus::Cancelled | RunStatus::Failed, _) => said(
+            &[Diagnostic::new(Severity::Error, "run-cancelled", format!("run {}", id.0), "the run was cancelled")],
+            Exit::Failed,
+            &report,
+        ),
+        (RunStatus::Queued | RunStatus::Running | RunStatus::Waiting, _) => waits(service, id, progress).await,
     }
+}
+
+fn printed_output(output: &Value, report: &Report) -> Exit {
+    let text = if std::io::stdout().is_terminal() { json::to_string_pretty(output) } else { json::to_string(output) };
+    printed(&format!("{text}\n"), Exit::Done, report)
 }
 
 fn failed(failure: Failure) -> Diagnostic {
@@ -220,12 +360,106 @@ fn failed(failure: Failure) -> Diagnostic {
     Diagnostic::new(Severity::Error, "run-failed", place, format!("{code}: {message}"))
 }
 
-fn waits((key, effect): &(StepKey, Effect)) -> Diagnostic {
+/// Says what a run waits for.
+async fn waits(service: &Arc<Service>, id: &RunId, progress: &Progress) -> Exit {
+    progress.finish();
+    let view = match view(service, id, progress).await {
+        Ok(view) => view,
+        Err(exit) => return exit,
+    };
+    let report = progress.report();
+    let place = format!("run {}", id.0);
+    if view.escalations.is_empty() {
+        let message = "the run goes on when its time has come, or in another process";
+        return said(
+            &[Diagnostic::new(Severity::Note, "waiting", place, message).help(format!("`ltc resume {}` goes on with it", id.0))],
+            Exit::Waiting,
+            &report,
+        );
+    }
+    for escalation in view.escalations {
+        let input = opened::entries([("escalation_id", Some(Value::from(escalation.as_str())))]);
+        let caller = ltc_runtime::service::Caller { observer: Arc::new(ltc_runtime::observe::Unobserved) };
+        let asked = match opened::call(service, "check_resolution", input, caller, &report).await {
+            Ok(asked) => asked,
+            Err(exit) => return exit,
+        };
+        let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let problem = Diagnostic::new(
+            Severity::Note,
+            "waiting-for-a-person",
+            format!("run {}, step {}", id.0, text("step")),
+            format!("{} is asked: {}", text("role"), text("message")),
+        );
+        report.say(&problem.help(format!("`ltc resolve {escalation} ANSWER` answers, `ltc resume {}` goes on then", id.0)));
+    }
+    Exit::Waiting
+}
+
+/// A run that lives in memory.
+async fn in_memory(bundle: Bundle, input: &Value, arguments: &Arguments, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
+    let servers = match arguments.servers.read(&progress.report()) {
+        Ok(servers) => servers,
+        Err(exit) => return exit,
+    };
+    let Bundle { workflow, library } = bundle;
+    let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
+    let request = Request { workflow, library, input: Given::Plain(input), servers: &servers, environment: &WithOurselves, run };
+    let prepared = match prepare(request) {
+        Ok(prepared) => prepared,
+        Err(problems) => {
+            progress.report().say_problems(problems);
+            return Exit::Invalid;
+        }
+    };
+    let connections = arguments.servers.connections(progress.clone());
+    let connected = tokio::select! {
+        connected = prepared.connect(&connections) => connected,
+        () = interrupts.next() => return unkept(progress, "no step was done"),
+    };
+    let exit = match connected {
+        Ok((run, drifted)) => match is_accepted(drifted, arguments, progress) {
+            Ok(()) => {
+                let (_stop, stopped) = watch::channel(None);
+                let journal = Journal::in_memory(run.world(), progress.clone(), stopped);
+                tokio::select! {
+                    rest = run.go(&journal, progress.as_ref()) => shown(rest, &run.redactor(), progress),
+                    () = interrupts.next() => unkept(progress, "calls under way may have done something or not"),
+                }
+            }
+            Err(exit) => exit,
+        },
+        Err(problems) => {
+            problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
+            Exit::Failed
+        }
+    };
+    close(&connections, interrupts).await;
+    exit
+}
+
+fn unkept(progress: &Progress, what: &str) -> Exit {
+    progress.say(&Diagnostic::new(Severity::Error, "interrupted", "", format!("the run was interrupted; {what}")));
+    Exit::Interrupted
+}
+
+fn shown(rest: Rest, redactor: &ltc_runtime::secrets::Redactor, progress: &Progress) -> Exit {
+    progress.finish();
+    let report = progress.report();
+    match rest {
+        Rest::Done(output) => printed_output(&redactor.value(&output), &report),
+        Rest::Failed(failure) => said(&[failed(failure)], Exit::Failed, &report),
+        Rest::Waiting { steps, wake_at: _ } => said(&steps.iter().map(cannot_wait).collect::<Vec<_>>(), Exit::Waiting, &report),
+        Rest::Interrupted(_) => unkept(progress, "calls under way may have done something or not"),
+    }
+}
+
+fn cannot_wait((key, effect): &(StepKey, Effect)) -> Diagnostic {
     let asked = match effect {
         Effect::Escalate { role, message, .. } => format!("{role} is asked: {message}"),
         Effect::Run { workflow, .. } => format!("the workflow {workflow} asks a person"),
         Effect::Call { .. } | Effect::Sleep(_) => "it waits".to_owned(),
     };
     let message = format!("{asked}\nA run that lives in memory cannot wait for a person: it ends here, and what it did stays done.");
-    Diagnostic::new(Severity::Error, "waiting-for-a-person", format!("step {key}"), message)
+    Diagnostic::new(Severity::Error, "waiting-for-a-person", format!("step {key}"), message).help("without --ephemeral the run is kept")
 }

@@ -38,10 +38,15 @@ pub struct Ended {
     pub stderr: String,
 }
 
+/// Where the runs of a test are kept, so that none of them is that of whoever runs the tests.
+fn home() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("home-{}", std::process::id()))
+}
+
 /// The command `ltc` with these arguments.
 pub fn ltc<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ltc"));
-    command.args(arguments).stdin(Stdio::null()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command.args(arguments).stdin(Stdio::null()).env("LTC_HOME", home()).env_remove("LTC_STORE").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
     command
 }
 

@@ -40,7 +40,7 @@ pub enum Code {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Place {
     /// A kebab-case code.
-    pub code: String,
+    pub code: &'static str,
     /// Where.
     pub place: String,
     /// What is wrong.
@@ -64,8 +64,7 @@ impl Refusal {
     /// A refusal because of `problems`.
     pub(super) fn because(code: Code, problems: Vec<Problem>) -> Refusal {
         let said: Vec<String> = problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)).collect();
-        let place =
-            |problem: Problem| Place { code: problem.code.to_owned(), place: problem.place, message: problem.message, help: problem.help };
+        let place = |problem: Problem| Place { code: problem.code, place: problem.place, message: problem.message, help: problem.help };
         Refusal { code, message: said.join("; "), problems: problems.into_iter().map(place).collect() }
     }
 }

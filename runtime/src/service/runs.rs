@@ -4,7 +4,7 @@ use super::refusal::Code;
 use super::{Caller, Exact, Refusal, Service};
 use crate::clock::Moment;
 use crate::definition::Bundle;
-use crate::drive::{Asked, Checked, Left};
+use crate::drive::{Asked, Connected, Left};
 use crate::durable::{Interrupted, Stop};
 use crate::engine::Rest;
 use crate::observe::Observer;
@@ -300,55 +300,53 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub struct Begun {
     /// Its name.
     pub id: RunId,
-    /// What has drifted since its workflow was compiled.
-    pub drifted: Vec<Problem>,
     /// The end of what this process does for it.
     going: tokio::task::JoinHandle<Left>,
 }
 
 impl Service {
-    /// Begins a run here: its servers are there before anything is kept of it.
+    /// Begins a run here, whose servers are there before anything is kept of it.
     ///
     /// # Errors
-    /// All that is wrong before step one, a run of that name, or what the store says.
-    pub async fn begin(self: &Arc<Self>, checked: Checked, observer: Arc<dyn Observer>) -> Result<Begun, Refusal> {
-        let new = checked.new_run(Some(self.driver.lease()));
-        let (run, drifted) = checked.connect(&self.driver).await.map_err(|problems| Refusal::because(Code::Missing, problems))?;
-        let id = new.id.clone();
-        // The lease began before the servers were reached.
+    /// `Conflict` where there is a run of that name, or what the store says.
+    pub async fn begin(self: &Arc<Self>, connected: Connected, observer: Arc<dyn Observer>) -> Result<Begun, Refusal> {
+        let Connected { run, new } = connected;
         let new = NewRun { lease: Some(self.driver.lease()), ..new };
         let record = new.record();
+        let id = new.id.clone();
         if let Created::Exists(_) = self.driver.store().create_run(new).await? {
             return Err(Refusal::new(Code::Conflict, format!("there is a run {} already", id.0)));
         }
-        let service = self.clone();
-        let going = tokio::spawn(async move {
-            let left = service.driver.go(&record, &run, observer).await;
-            service.has_changed();
-            left
-        });
-        Ok(Begun { id, drifted, going })
+        Ok(self.going(id, |service| async move { service.driver.go(&record, &run, observer).await }))
     }
 
-    /// Goes on here with a run that nobody has.
+    /// Goes on here with a run that nobody has; `None` where it has ended.
     ///
     /// # Errors
     /// `NotFound`, `Conflict` where another worker has it, or what the store says.
-    pub async fn go_on(self: &Arc<Self>, id: &RunId, observer: Arc<dyn Observer>) -> Result<Result<Begun, Box<RunRecord>>, Refusal> {
+    pub async fn go_on(self: &Arc<Self>, id: &RunId, observer: Arc<dyn Observer>) -> Result<Option<Begun>, Refusal> {
         match self.driver.store().claim_run(id, self.driver.lease(), Moment::now()).await? {
             Claim::Claimed(record) => {
-                let service = self.clone();
-                let going = tokio::spawn(async move {
-                    let left = service.driver.take_up(*record, observer).await;
-                    service.has_changed();
-                    left
-                });
-                Ok(Ok(Begun { id: id.clone(), drifted: Vec::new(), going }))
+                Ok(Some(self.going(id.clone(), |service| async move { service.driver.take_up(*record, observer).await })))
             }
-            Claim::Ended(record) => Ok(Err(record)),
+            Claim::Ended(_) => Ok(None),
             Claim::Held(_) => Err(Refusal::new(Code::Conflict, format!("another process works on the run {}", id.0))),
             Claim::NoSuchRun => Err(Refusal::not_found("run", &id.0)),
         }
+    }
+
+    /// A task of its own, so that a run does not end with whoever waits for it.
+    fn going<F>(self: &Arc<Self>, id: RunId, go: impl FnOnce(Arc<Service>) -> F) -> Begun
+    where
+        F: Future<Output = Left> + Send + 'static,
+    {
+        let (service, left) = (self.clone(), go(self.clone()));
+        let going = tokio::spawn(async move {
+            let left = left.await;
+            service.has_changed();
+            left
+        });
+        Begun { id, going }
     }
 
     /// A run as it stands now, with what it waits for.
@@ -426,7 +424,8 @@ pub(super) async fn invoke(service: Arc<Service>, asked: InvokeWorkflow, caller:
         service.due.notify_one();
         return service.view(&id).await;
     }
-    let begun = service.begin(checked, caller.observer).await?;
+    let (connected, _drifted) = checked.connect(&service.driver).await.map_err(|problems| Refusal::because(Code::Missing, problems))?;
+    let begun = service.begin(connected, caller.observer).await?;
     let id = begun.id.clone();
     match begun.left().await {
         // It was recorded in this process: what is shown is what is kept.
@@ -494,8 +493,8 @@ pub(super) async fn cancel(service: Arc<Service>, asked: CancelRun, _: Caller) -
 pub(super) async fn resume(service: Arc<Service>, asked: ResumeRun, caller: Caller) -> Result<RunView, Refusal> {
     let id = RunId(asked.run_id.into());
     match service.go_on(&id, caller.observer).await? {
-        Err(_) => service.view(&id).await,
-        Ok(begun) => match begun.left().await {
+        None => service.view(&id).await,
+        Some(begun) => match begun.left().await {
             Left::Rested(Rest::Interrupted(Interrupted::Store(error))) | Left::Lost(error) => Err(error.into()),
             Left::Refused(problems) => Err(Refusal::because(Code::Missing, problems)),
             Left::Rested(_) => service.view(&id).await,

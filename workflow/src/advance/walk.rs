@@ -49,7 +49,7 @@ const MOST_VISITS: u64 = 2_000_000;
 const MOST_WORK: u64 = 2_000_000_000;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: u64 = 7 * 24 * 60 * 60 * 1000;
-const DEFAULT_PRIORITY: u8 = 3;
+const DEFAULT_PRIORITY: u8 = 2;
 
 pub(super) struct Walk<'w> {
     roots: Roots<'w>,
