@@ -100,6 +100,11 @@ pub(super) trait Connection: Send {
     fn commit<'c>(self: Box<Self>) -> BoxFuture<'c, Done<()>>
     where
         Self: 'c;
+
+    /// Ends the transaction as if it had never been.
+    fn undo<'c>(self: Box<Self>) -> BoxFuture<'c, Done<()>>
+    where
+        Self: 'c;
 }
 
 /// A database.
@@ -138,6 +143,12 @@ async fn done<T, F: Future<Output = Done<T>>>(step: impl Fn() -> F) -> Result<T,
         }
     }
     Ok(step().await?)
+}
+
+/// Gives `answer` and changes nothing. A transaction that is just dropped keeps its locks a little longer than the caller thinks.
+async fn unchanged<T>(connection: Box<dyn Connection>, answer: T) -> Done<T> {
+    connection.undo().await?;
+    Ok(answer)
 }
 
 /// The rows of one statement that only reads.

@@ -136,7 +136,7 @@ impl Cluster {
 
     /// The address of one of its databases.
     pub fn address(&self, database: &str) -> String {
-        format!("postgres://{USER}@/{database}?host={}", self.folder.display())
+        format!("postgres://{USER}@{}/{database}", self.folder.display().to_string().replace('/', "%2F"))
     }
 
     /// Starts the server after a stop, and waits until it answers.

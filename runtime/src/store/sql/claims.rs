@@ -1,6 +1,6 @@
 //! Who works on a run: taking runs, one or those that are due, and keeping them.
 
-use super::{Connection, Database, Done, Statement, read, runs};
+use super::{Connection, Database, Done, Statement, read, runs, unchanged};
 use crate::clock::Moment;
 use crate::store::{Claim, Lease, Renewed, RunId, RunRecord, Status};
 use smol_str::SmolStr;
@@ -36,7 +36,7 @@ pub(super) async fn due(database: &dyn Database, lease: &Lease, now: Moment, lim
     due.sort();
     let ids: Vec<RunId> = due.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(|(_, id)| RunId(id)).collect();
     if ids.is_empty() {
-        return Ok(Vec::new());
+        return unchanged(connection, Vec::new()).await;
     }
     take(connection.as_mut(), &ids, lease, now).await?;
     let taken = runs::several_inside(connection.as_mut(), &ids).await?;
@@ -57,15 +57,15 @@ async fn is_any_due(database: &dyn Database, now: Moment) -> Done<bool> {
 pub(super) async fn one(database: &dyn Database, run: &RunId, lease: &Lease, now: Moment) -> Done<Claim> {
     let mut connection = database.begin().await?;
     if !runs::lock(database, connection.as_mut(), run).await? {
-        return Ok(Claim::NoSuchRun);
+        return unchanged(connection, Claim::NoSuchRun).await;
     }
     let Some(record) = runs::inside(connection.as_mut(), run).await? else {
-        return Ok(Claim::NoSuchRun);
+        return unchanged(connection, Claim::NoSuchRun).await;
     };
     match record.status {
-        Status::Done | Status::Failed | Status::Cancelled => return Ok(Claim::Ended(Box::new(record))),
+        Status::Done | Status::Failed | Status::Cancelled => return unchanged(connection, Claim::Ended(Box::new(record))).await,
         Status::Running if record.lease.as_ref().is_some_and(|held| held.until > now && held.worker != lease.worker) => {
-            return Ok(Claim::Held(Box::new(record)));
+            return unchanged(connection, Claim::Held(Box::new(record))).await;
         }
         Status::Queued | Status::Running | Status::Waiting => {}
     }
@@ -82,7 +82,7 @@ pub(super) async fn renew(database: &dyn Database, lease: &Lease) -> Done<Vec<Re
     );
     let rows = connection.rows(update.bind(&lease.worker.0).bind(lease.until)).await?;
     if rows.is_empty() {
-        return Ok(Vec::new());
+        return unchanged(connection, Vec::new()).await;
     }
     let renewed = rows.into_iter().map(|mut row| Ok(Renewed { run: RunId(row.name()?), is_cancel_requested: row.number()? != 0 }));
     let mut renewed = renewed.collect::<Done<Vec<_>>>()?;

@@ -96,6 +96,19 @@ where
         }
         .boxed()
     }
+
+    fn undo<'c>(self: Box<Self>) -> BoxFuture<'c, Done<()>>
+    where
+        Self: 'c,
+    {
+        async move {
+            match *self {
+                Held::Reading(_) => Ok(()),
+                Held::Writing(transaction) => transaction.rollback().await.map_err(fault::<DB>),
+            }
+        }
+        .boxed()
+    }
 }
 
 fn arguments<DB: Driver>(bound: Vec<Bound>) -> Result<DB::Arguments, sqlx::Error>

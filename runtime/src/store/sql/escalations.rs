@@ -1,7 +1,7 @@
 //! Questions to people: opened, claimed, answered.
 
 use super::words::{escalation_status, json, maybe_json, maybe_read_json, read_escalation_status};
-use super::{Connection, Database, Done, Fault, Row, Statement, journal, read, runs};
+use super::{Connection, Database, Done, Fault, Row, Statement, journal, read, runs, unchanged};
 use crate::clock::Moment;
 use crate::store::{
     EscalationFilter, EscalationId, EscalationRecord, EscalationStatus, NewEscalation, Question, Resolution, RunId, Settled,
@@ -141,7 +141,7 @@ pub(super) async fn claim(database: &dyn Database, id: &EscalationId, by: &SmolS
     let mut connection = database.begin().await?;
     let record = match lock(database, connection.as_mut(), id, by, now).await? {
         Open::Ours(record) => record,
-        Open::No(settled) => return Ok(settled),
+        Open::No(settled) => return unchanged(connection, settled).await,
     };
     let update = Statement::new("UPDATE escalations SET status = 'claimed', claimed_by = $2, claimed_until = $3 WHERE id = $1");
     connection.change(update.bind(&id.0).bind(by).bind(until)).await?;
@@ -155,14 +155,14 @@ pub(super) async fn resolve(database: &dyn Database, resolution: &Resolution) ->
     let select = Statement::new("SELECT run FROM escalations WHERE id = $1").bind(&id.0);
     let run = match connection.rows(select).await?.into_iter().next() {
         Some(mut row) => row.maybe_text()?.map(|run| RunId(SmolStr::new(run))),
-        None => return Ok(Settled::NoSuchEscalation),
+        None => return unchanged(connection, Settled::NoSuchEscalation).await,
     };
     if let Some(run) = &run {
         runs::lock(database, connection.as_mut(), run).await?;
     }
     let record = match lock(database, connection.as_mut(), id, by, *at).await? {
         Open::Ours(record) => record,
-        Open::No(settled) => return Ok(settled),
+        Open::No(settled) => return unchanged(connection, settled).await,
     };
     let update = Statement::new(
         "UPDATE escalations SET status = 'resolved', claimed_by = NULL, claimed_until = NULL, ended_at = $2, resolved_by = $3, answer = $4 \

@@ -25,6 +25,7 @@ pub(super) async fn commit(database: &dyn Database, run: &RunId, worker: &Worker
     let added = u64::try_from(commit.events.len()).unwrap_or(u64::MAX);
     let rows = connection_ref.rows(fence(run, worker, number(added)?, number(known)?, commit.rest.as_ref(), now)).await?;
     let Some(mut row) = rows.into_iter().next() else {
+        connection.undo().await?;
         return Err(Fault::Told(StoreError::LeaseLost));
     };
     let events = row.count()?;

@@ -21,7 +21,7 @@ pub(in crate::store) async fn migrate(database: &dyn Database) -> Done<()> {
         )));
     };
     if missing.is_empty() {
-        return Ok(());
+        return connection.undo().await;
     }
     for script in missing {
         connection.script(script).await?;

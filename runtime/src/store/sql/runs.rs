@@ -1,7 +1,7 @@
 //! Runs: made, read, listed, cancelled, and taken out when they are old.
 
 use super::words::{json, maybe_read_json, read_failure, read_json, read_status, status};
-use super::{Connection, Database, Done, Fault, Row, Statement, done, journal, read};
+use super::{Connection, Database, Done, Fault, Row, Statement, done, journal, read, unchanged};
 use crate::clock::Moment;
 use crate::store::{
     Created, Definition, DefinitionId, Event, Lease, NewRun, RunFilter, RunId, RunRecord, Status, StoreError, What, WorkerId,
@@ -114,7 +114,7 @@ pub(super) async fn create(database: &dyn Database, run: &NewRun) -> Done<Create
         let there = inside(connection.as_mut(), &run.id).await?;
         // It can go between the two statements; then the name is free.
         let there = there.ok_or_else(|| Fault::Again("a run of that name has just been taken out".to_owned()))?;
-        return Ok(Created::Exists(Box::new(there)));
+        return unchanged(connection, Created::Exists(Box::new(there))).await;
     }
     let insert = Statement::new("INSERT INTO run_texts (run, input) VALUES ($1, $2)").bind(&run.id.0).bind(json(&run.input)?);
     connection.change(insert).await?;
@@ -125,13 +125,13 @@ pub(super) async fn create(database: &dyn Database, run: &NewRun) -> Done<Create
 pub(super) async fn cancel(database: &dyn Database, run: &RunId, now: Moment) -> Done<Option<RunRecord>> {
     let mut connection = database.begin().await?;
     if !lock(database, connection.as_mut(), run).await? {
-        return Ok(None);
+        return unchanged(connection, None).await;
     }
     let Some(mut record) = inside(connection.as_mut(), run).await? else {
-        return Ok(None);
+        return unchanged(connection, None).await;
     };
     let is_held = match record.status {
-        Status::Done | Status::Failed | Status::Cancelled => return Ok(Some(record)),
+        Status::Done | Status::Failed | Status::Cancelled => return unchanged(connection, Some(record)).await,
         Status::Running => record.lease.as_ref().is_some_and(|lease| lease.until > now),
         Status::Queued | Status::Waiting => false,
     };

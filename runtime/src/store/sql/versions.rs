@@ -1,7 +1,7 @@
 //! Versions of workflows, and the definitions that they and the runs share.
 
 use super::words::{read_version_state, version_state};
-use super::{Connection, Database, Done, Fault, Row, Statement, read, runs};
+use super::{Connection, Database, Done, Fault, Row, Statement, read, runs, unchanged};
 use crate::store::{Definition, DefinitionId, NewVersion, VersionFilter, VersionRecord, VersionState};
 use smol_str::SmolStr;
 
@@ -75,10 +75,11 @@ pub(super) async fn put(database: &dyn Database, new: &NewVersion) -> Done<Versi
     let number = match newest {
         Some(newest) if newest.definition == new.definition.id => {
             let changed = give(connection.as_mut(), newest.clone(), new.state).await?;
-            // Without a change the transaction is dropped, and so is its count.
-            if changed != newest {
-                connection.commit().await?;
+            // Without a change nothing is counted.
+            if changed == newest {
+                return unchanged(connection, changed).await;
             }
+            connection.commit().await?;
             return Ok(changed);
         }
         Some(newest) => newest.version.checked_add(1).ok_or_else(|| Fault::broken("no number is left for a version"))?,
@@ -108,12 +109,13 @@ pub(super) async fn set_state(database: &dyn Database, name: &SmolStr, version: 
     let mut connection = database.begin().await?;
     count(connection.as_mut()).await?;
     let Some(there) = connection.rows(by_name(name, Some(version))).await?.pop().map(record).transpose()? else {
-        return Ok(None);
+        return unchanged(connection, None).await;
     };
     let changed = give(connection.as_mut(), there.clone(), state).await?;
-    if changed != there {
-        connection.commit().await?;
+    if changed == there {
+        return unchanged(connection, Some(changed)).await;
     }
+    connection.commit().await?;
     Ok(Some(changed))
 }
 
