@@ -12,6 +12,8 @@ mod journal;
 mod place;
 #[path = "support/postgres.rs"]
 mod postgres;
+#[path = "store/restart.rs"]
+mod restart;
 #[path = "store/runs.rs"]
 mod runs;
 #[path = "store/versions.rs"]
@@ -66,6 +68,7 @@ laws! {
     escalations::opening_twice_is_opening_once,
     versions::numbers_are_given_once,
     versions::one_version_is_active,
+    versions::versions_are_listed_in_order,
     versions::ten_thousand_workflows_are_listed_quickly,
     faults::newer_tables_are_refused,
     faults::many_open_one_store,

@@ -25,8 +25,9 @@ CREATE TABLE runs (
     events BIGINT NOT NULL DEFAULT 0
 );
 
-CREATE INDEX runs_queued ON runs (due_at, id) WHERE status = 'queued';
-CREATE INDEX runs_due ON runs (due_at, id) WHERE status IN ('running', 'waiting');
+-- The conditions of the indexes stand word for word in the statements that use them.
+CREATE INDEX runs_queued ON runs (status, due_at, id) WHERE status = 'queued';
+CREATE INDEX runs_due ON runs (due_at, id) WHERE status <> 'queued' AND due_at IS NOT NULL;
 CREATE INDEX runs_of_worker ON runs (worker) WHERE status = 'running';
 CREATE INDEX runs_newest ON runs (created_at, id);
 CREATE INDEX runs_newest_by_status ON runs (status, created_at, id);
@@ -76,10 +77,10 @@ CREATE TABLE escalations (
     answer TEXT COLLATE "C"
 );
 
-CREATE INDEX escalations_open ON escalations (priority, created_at, id) WHERE status IN ('pending', 'claimed');
-CREATE INDEX escalations_open_of_role ON escalations (role, priority, created_at, id) WHERE status IN ('pending', 'claimed');
-CREATE INDEX escalations_by_status ON escalations (status, priority, created_at, id);
-CREATE INDEX escalations_of_role ON escalations (role, status, priority, created_at, id);
+CREATE INDEX escalations_open ON escalations (priority, created_at, id) WHERE ended_at IS NULL;
+CREATE INDEX escalations_open_of_role ON escalations (role, priority, created_at, id) WHERE ended_at IS NULL;
+CREATE INDEX escalations_ended ON escalations (status, priority, created_at, id) WHERE ended_at IS NOT NULL;
+CREATE INDEX escalations_ended_of_role ON escalations (role, status, priority, created_at, id) WHERE ended_at IS NOT NULL;
 CREATE INDEX escalations_of_run ON escalations (run) WHERE run IS NOT NULL;
 
 CREATE TABLE versions (

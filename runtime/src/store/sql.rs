@@ -31,7 +31,8 @@ mod words;
 
 pub(super) use drive::{Driver, Held, Meaning, fault};
 pub(super) use migrate::migrate;
-use statement::{Bound, Cell, Row, Statement};
+use statement::{Bound, Cell};
+pub(super) use statement::{Row, Statement};
 
 use super::{
     Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Lease,

@@ -148,3 +148,6 @@ impl Database for File {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use ltc_workflow::Value;
 use ltc_workflow::advance::StepKey;
 use smol_str::SmolStr;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use std::sync::Arc;
 
 /// An empty database, gone when the test is over.
@@ -35,13 +35,13 @@ impl Place {
     }
 
     /// Changes what is kept, past the store.
-    pub async fn sql(&self, text: &'static str) {
+    pub async fn sql(&self, text: &str) {
         match self {
             Place::Postgres(database) => database.sql(text),
             Place::Sqlite(_) => {
                 let options = self.address().parse::<SqliteConnectOptions>().expect("an address");
                 let mut connection = options.connect().await.expect("a connection");
-                sqlx::raw_sql(text).execute(&mut connection).await.expect("a change");
+                sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut connection).await.expect("a change");
                 connection.close().await.expect("it closes");
             }
         }

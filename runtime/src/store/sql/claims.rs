@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 /// Selects up to `limit` runs that are queued, and as many others that are due at `now`: two statements, since each has an index that gives its order.
 fn due_at(now: Moment, limit: u32) -> [Statement; 2] {
     let queued = Statement::new("SELECT id, due_at FROM runs WHERE status = 'queued' ORDER BY due_at, id LIMIT $1");
-    let others = "SELECT id, due_at FROM runs WHERE status IN ('running', 'waiting') AND due_at <= $2 ORDER BY due_at, id LIMIT $1";
+    let others = "SELECT id, due_at FROM runs WHERE status <> 'queued' AND due_at <= $2 ORDER BY due_at, id LIMIT $1";
     [queued.bind(limit), Statement::new(others).bind(limit).bind(now)]
 }
 

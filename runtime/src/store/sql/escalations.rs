@@ -98,13 +98,12 @@ pub(super) async fn list(database: &dyn Database, filter: &EscalationFilter) -> 
     let mut statement = Statement::new(ESCALATIONS);
     statement = match filter.status {
         None => statement.then(" WHERE 1 = 1"),
-        Some(EscalationStatus::Pending) => statement
-            .then(" WHERE status IN ('pending', 'claimed') AND (status = 'pending' OR claimed_until <= ")
-            .value(filter.now)
-            .then(")"),
-        Some(EscalationStatus::Claimed) => statement.then(" WHERE status IN ('pending', 'claimed') AND claimed_until > ").value(filter.now),
+        Some(EscalationStatus::Pending) => {
+            statement.then(" WHERE ended_at IS NULL AND (status = 'pending' OR claimed_until <= ").value(filter.now).then(")")
+        }
+        Some(EscalationStatus::Claimed) => statement.then(" WHERE ended_at IS NULL AND claimed_until > ").value(filter.now),
         Some(ended @ (EscalationStatus::Resolved | EscalationStatus::Closed)) => {
-            statement.then(" WHERE status = ").value(escalation_status(ended))
+            statement.then(" WHERE ended_at IS NOT NULL AND status = ").value(escalation_status(ended))
         }
     };
     if let Some(role) = &filter.role {

@@ -174,12 +174,12 @@ impl Row {
     }
 
     /// The next cell is a text.
-    pub(super) fn text(&mut self) -> Done<String> {
+    pub(in crate::store) fn text(&mut self) -> Done<String> {
         self.maybe_text()?.ok_or_else(|| Fault::broken("a row has nothing where a text was expected"))
     }
 
     /// The next cell is a number.
-    pub(super) fn number(&mut self) -> Done<i64> {
+    pub(in crate::store) fn number(&mut self) -> Done<i64> {
         self.maybe_number()?.ok_or_else(|| Fault::broken("a row has nothing where a number was expected"))
     }
 
