@@ -255,7 +255,9 @@ fn servers_come_from_a_file_like_mcp_json_also_over_http() {
 fn a_run_that_needs_a_person_ends_and_says_so() {
     let folder = Folder::new();
     let text = "workflow: w\nversion: 1\nsteps:\n  - id: ask\n    escalate: { role: reviewer, message: \"May I?\" }\n";
-    fails(&run(&folder, text, &[]), 4, &["error[waiting-for-a-person]", "reviewer is asked: May I?", "--> step ask"]);
+    fails(&run(&folder, text, &[]), 4, &["note[waiting-for-a-person]", "reviewer is asked: May I?", "step ask", "ltc resolve"]);
+    let unkept = run(&folder, text, &["--ephemeral"]);
+    fails(&unkept, 4, &["error[waiting-for-a-person]", "reviewer is asked: May I?", "--> step ask"]);
 }
 
 #[test]

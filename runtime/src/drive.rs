@@ -2,6 +2,7 @@
 //!
 //! A driver is one process's worker: it has a name, renews the leases of the runs that it has, and hears of wishes to cancel them.
 
+use crate::alive;
 use crate::clock::{Moment, unique_name};
 use crate::definition::Bundle;
 use crate::durable::{Interrupted, Stop};
@@ -13,7 +14,7 @@ use crate::perform::RunName;
 use crate::pool::Connections;
 use crate::problem::Problem;
 use crate::run::{Given, Prepared, Request, Run, prepare};
-use crate::store::{Lease, NewRun, RunId, RunRecord, RunRest, Store, StoreError, WorkerId};
+use crate::store::{Claim, Commit, Lease, NewRun, RunId, RunRecord, RunRest, Store, StoreError, WorkerId};
 use crate::upstream::failure;
 use ltc_workflow::Value;
 use ltc_workflow::document::Transport;
@@ -83,7 +84,7 @@ impl Driver {
         servers: BTreeMap<SmolStr, Transport>,
         environment: Arc<dyn Environment>,
     ) -> Driver {
-        let worker = WorkerId(unique_name().into());
+        let worker = alive::this_worker();
         Driver { store, worker, connections, servers, environment, active: Mutex::default() }
     }
 
@@ -95,6 +96,29 @@ impl Driver {
     /// A lease of this process from now on.
     pub fn lease(&self) -> Lease {
         Lease { worker: self.worker.clone(), until: Moment::now().after(LEASE) }
+    }
+
+    /// Takes one run. Where the process that has it ran here and is gone, nobody waits for its lease to run out.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn claim(&self, run: &RunId) -> Result<Claim, StoreError> {
+        let claim = self.store.claim_run(run, self.lease(), Moment::now()).await?;
+        let Claim::Held(held) = &claim else { return Ok(claim) };
+        let gone = held.lease.as_ref().filter(|lease| alive::is_gone(&lease.worker));
+        match gone {
+            Some(lease) => self.store.claim_run(run, self.lease(), lease.until.after(Duration::from_millis(1))).await,
+            None => Ok(claim),
+        }
+    }
+
+    /// Lets go of a run that was cut off in its middle, so that it can be gone on with at once.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn release(&self, run: &RunId) -> Result<(), StoreError> {
+        let commit = Commit { rest: Some(RunRest::Queued), ..Commit::default() };
+        self.store.commit(run, &self.worker, 0, &commit, Moment::now()).await.map(|_| ())
     }
 
     /// Checks a run that is asked for, without touching a server or the store.
@@ -237,7 +261,7 @@ impl Driver {
     }
 
     async fn commit_rest(&self, record: &RunRecord, rest: RunRest) -> Result<(), StoreError> {
-        let commit = crate::store::Commit { rest: Some(rest), ..crate::store::Commit::default() };
+        let commit = Commit { rest: Some(rest), ..Commit::default() };
         self.store.commit(&record.id, &self.worker, record.events, &commit, Moment::now()).await.map(|_| ())
     }
 

@@ -8,11 +8,13 @@
 //! | `journal` | the seam, implemented: what happened is noted, written down, and never done again |
 //! | `store` | where runs, workflows and questions to people are kept: a trait, in SQLite and PostgreSQL |
 //! | `definition`, `drive` | what a run was begun with; runs from a store, brought to their next rest |
+//! | `alive` | whether the process behind a lease is gone |
 //! | `perform` | the world of a run |
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
 //! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
+pub mod alive;
 pub mod approximate;
 pub mod clock;
 pub mod definition;

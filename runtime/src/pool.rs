@@ -14,14 +14,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The connections of this process, by how the server is reached: two workflows that reach one server in one way share it.
+/// The connections of this process, by the name of the server and how it is reached: two workflows that reach it in one way share it, and two
+/// names within one workflow are two servers, each with a state of its own.
 pub struct Connections {
     connector: Connector,
-    places: std::sync::Mutex<BTreeMap<Endpoint, Arc<Place>>>,
+    places: std::sync::Mutex<BTreeMap<(SmolStr, Endpoint), Arc<Place>>>,
 }
 
 struct Place {
-    /// What the first workflow that reached it calls it.
     name: SmolStr,
     endpoint: Endpoint,
     connection: Mutex<Option<Arc<dyn Upstream>>>,
@@ -38,7 +38,7 @@ impl Connections {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let mut place = |name: SmolStr, endpoint: Endpoint| {
             let made = || Arc::new(Place { name: name.clone(), endpoint: endpoint.clone(), connection: Mutex::default() });
-            let place = places.entry(endpoint.clone()).or_insert_with(made).clone();
+            let place = places.entry((name.clone(), endpoint.clone())).or_insert_with(made).clone();
             (name, place)
         };
         let places = endpoints.into_iter().map(|(name, endpoint)| place(name, endpoint)).collect();

@@ -262,20 +262,19 @@ async fn to_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progress>,
 async fn until_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
     let mut began = began;
     loop {
-        let begun = match began {
+        let mut begun = match began {
             Began::Here(begun) => begun,
             Began::Before(id) => return ended(service, &id, progress).await,
         };
         let id = begun.id.clone();
-        let mut left = Box::pin(begun.left());
         let left = tokio::select! {
-            left = &mut left => left,
+            left = begun.left() => left,
             () = interrupts.next() => {
                 service.driver().stop(&id, Stop::Shutdown);
                 tokio::select! {
-                    left = left => left,
-                    // Whoever asks twice does not want to wait for the calls that are under way.
-                    () = interrupts.next() => return interrupted(progress, &id),
+                    left = begun.left() => left,
+                    () = tokio::time::sleep(GRACE) => return cut_off(service, begun, progress).await,
+                    () = interrupts.next() => return cut_off(service, begun, progress).await,
                 }
             }
         };
@@ -306,6 +305,22 @@ async fn until_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progres
             Err(exit) => return exit,
         };
     }
+}
+
+/// How long calls that are under way may go on when the command is interrupted.
+const GRACE: std::time::Duration = std::time::Duration::from_secs(3);
+
+async fn cut_off(service: &Arc<Service>, begun: Begun, progress: &Progress) -> Exit {
+    let id = begun.id.clone();
+    if let Err(refusal) = begun.cut_off(service).await {
+        return opened::refused(refusal, &progress.report());
+    }
+    let problem =
+        Diagnostic::new(Severity::Error, "interrupted", format!("run {}", id.0), "the run was cut off while a call was under way");
+    progress.say(
+        &problem.help(format!("`ltc resume {}` goes on with it, and asks about calls of which nobody knows whether they were made", id.0)),
+    );
+    Exit::Interrupted
 }
 
 fn asks((_, effect): &(StepKey, Effect)) -> bool {

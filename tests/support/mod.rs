@@ -46,7 +46,13 @@ fn home() -> PathBuf {
 /// The command `ltc` with these arguments.
 pub fn ltc<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ltc"));
-    command.args(arguments).stdin(Stdio::null()).env("LTC_HOME", home()).env_remove("LTC_STORE").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .env("LTC_HOME", home())
+        .env_remove("LTC_STORE")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE");
     command
 }
 

@@ -325,7 +325,7 @@ impl Service {
     /// # Errors
     /// `NotFound`, `Conflict` where another worker has it, or what the store says.
     pub async fn go_on(self: &Arc<Self>, id: &RunId, observer: Arc<dyn Observer>) -> Result<Option<Begun>, Refusal> {
-        match self.driver.store().claim_run(id, self.driver.lease(), Moment::now()).await? {
+        match self.driver.claim(id).await? {
             Claim::Claimed(record) => {
                 Ok(Some(self.going(id.clone(), |service| async move { service.driver.take_up(*record, observer).await })))
             }
@@ -390,9 +390,17 @@ impl Service {
 }
 
 impl Begun {
+    /// Cuts the run off where it is. Calls that are under way may have been made or not; the journal says which are in doubt.
+    pub async fn cut_off(mut self, service: &Service) -> Result<(), Refusal> {
+        self.going.abort();
+        // It ends when it is next polled, and its end says no more than that.
+        let _ = (&mut self.going).await;
+        Ok(service.driver.release(&self.id).await?)
+    }
+
     /// How this process left the run.
-    pub async fn left(self) -> Left {
-        match self.going.await {
+    pub async fn left(&mut self) -> Left {
+        match (&mut self.going).await {
             Ok(left) => left,
             // A panic in a task of ours: the run keeps its journal, and its lease runs out.
             Err(error) => Left::Lost(crate::store::StoreError::Broken(error.to_string())),
@@ -425,7 +433,7 @@ pub(super) async fn invoke(service: Arc<Service>, asked: InvokeWorkflow, caller:
         return service.view(&id).await;
     }
     let (connected, _drifted) = checked.connect(&service.driver).await.map_err(|problems| Refusal::because(Code::Missing, problems))?;
-    let begun = service.begin(connected, caller.observer).await?;
+    let mut begun = service.begin(connected, caller.observer).await?;
     let id = begun.id.clone();
     match begun.left().await {
         // It was recorded in this process: what is shown is what is kept.
@@ -494,7 +502,7 @@ pub(super) async fn resume(service: Arc<Service>, asked: ResumeRun, caller: Call
     let id = RunId(asked.run_id.into());
     match service.go_on(&id, caller.observer).await? {
         None => service.view(&id).await,
-        Some(begun) => match begun.left().await {
+        Some(mut begun) => match begun.left().await {
             Left::Rested(Rest::Interrupted(Interrupted::Store(error))) | Left::Lost(error) => Err(error.into()),
             Left::Refused(problems) => Err(Refusal::because(Code::Missing, problems)),
             Left::Rested(_) => service.view(&id).await,
