@@ -470,7 +470,8 @@ pub trait Store: Send + Sync {
     fn events<'s>(&'s self, run: &'s RunId) -> Answer<'s, Vec<Event>>;
 
     /// Takes up to `limit` runs that somebody may go on with at `now`: queued, waiting with `wake_at` or a deadline in the past, or running under a lease that has
-    /// run out; the longest due first. They are running under `lease` then, and no two workers get the same.
+    /// run out; the longest due first. They are running under `lease` then, and no two workers get the same. A run that cannot be read is taken and not given, so that
+    /// it holds nobody up; where no other is due, it is `Broken`.
     fn claim_runs(&self, lease: Lease, now: Moment, limit: u32) -> Answer<'_, Vec<RunRecord>>;
 
     /// Takes one run, also one that waits, unless another worker's lease holds at `now`.
@@ -481,8 +482,9 @@ pub trait Store: Send + Sync {
 
     /// Writes `commit` down for a run that `worker` has; gives the number of events in its journal now.
     ///
-    /// `known` is how many events the worker knows. Where others appended more (an answer came), a `rest` of `Waiting` becomes `Queued`, so that
-    /// nothing is slept through. A run that comes to rest has no lease; one that ends closes its open questions, and takes no event any more.
+    /// `known` is how many events the worker knows. Where others appended more (an answer came), or somebody asked for the run's end, a `rest` of
+    /// `Waiting` becomes `Queued`, so that nothing is slept through. A lease that has run out still counts as long as nobody else took the run.
+    /// A second end of a step, without an `Again` between the two, is `Broken`, and nothing of the commit is kept. A run that comes to rest has no lease; one that ends closes its open questions, and takes no event any more.
     fn commit<'s>(&'s self, run: &'s RunId, worker: &'s WorkerId, known: u64, commit: &'s Commit, now: Moment) -> Answer<'s, u64>;
 
     /// Asks for the end of a run. One that nobody has at `now` is cancelled at once (with the event, its questions closed); one that a worker has learns it with
@@ -490,12 +492,13 @@ pub trait Store: Send + Sync {
     fn cancel_run<'s>(&'s self, run: &'s RunId, now: Moment) -> Answer<'s, Option<RunRecord>>;
 
     /// Takes out runs that ended before `before`, with their journals and questions, and definitions that nothing needs any more; gives how many runs went.
+    /// Each run goes whole; where it is cut off, some are gone and some are not.
     fn prune(&self, before: Moment) -> Answer<'_, u64>;
 
-    /// Opens a question that no run waits for.
+    /// Opens a question that no run waits for. Opening the very same once more changes nothing; another of that name is `Broken`.
     fn open_escalation(&self, escalation: NewEscalation) -> Answer<'_, ()>;
 
-    /// A question.
+    /// A question. A claim is given as it was made, also if it has run out since.
     fn escalation<'s>(&'s self, id: &'s EscalationId) -> Answer<'s, Option<EscalationRecord>>;
 
     /// Questions, the most urgent first, then the oldest.
@@ -508,7 +511,7 @@ pub trait Store: Send + Sync {
     /// waiting run is queued, in the same step.
     fn resolve_escalation(&self, resolution: Resolution) -> Answer<'_, Settled>;
 
-    /// Keeps a version. Where the newest version of the name has this definition already, that one is given the state, and no version is made.
+    /// Keeps a version, under the number behind the last. Where the newest version of the name has this definition already, that one is given the state, and no version is made.
     fn put_version(&self, version: NewVersion) -> Answer<'_, VersionRecord>;
 
     /// A version of a workflow, or the active one; `None` where there is none.

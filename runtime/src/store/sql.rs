@@ -110,7 +110,7 @@ pub(super) trait Connection: Send {
 
 /// A database.
 pub(super) trait Database: Send + Sync {
-    /// A connection for one statement that only reads.
+    /// A connection for statements that only read.
     fn read(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>>;
 
     /// A transaction that may write.
@@ -133,17 +133,22 @@ pub(super) trait Database: Send + Sync {
 pub(super) struct SqlStore<D>(pub(super) D);
 
 /// How often a step is tried that another one was in the way of.
-const TRIES: u32 = 8;
+const TRIES: u64 = 8;
+
+/// How long a step is waited for: a server that is gone without a word would be waited for much longer.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Does `step`, again where another one was in its way.
 async fn done<T, F: Future<Output = Done<T>>>(step: impl Fn() -> F) -> Result<T, StoreError> {
-    for attempt in 1..TRIES {
-        match step().await {
-            Err(Fault::Again(_)) => tokio::time::sleep(Duration::from_millis(u64::from(attempt) * 5)).await,
+    let mut attempt = 1;
+    loop {
+        let late = || Fault::Told(StoreError::Unavailable(format!("it did not answer within {} s", LONGEST.as_secs())));
+        match tokio::time::timeout(LONGEST, step()).await.unwrap_or_else(|_| Err(late())) {
+            Err(Fault::Again(_)) if attempt < TRIES => tokio::time::sleep(Duration::from_millis(attempt * 5)).await,
             other => return Ok(other?),
         }
+        attempt += 1;
     }
-    Ok(step().await?)
 }
 
 /// Gives `answer` and changes nothing. A transaction that is just dropped keeps its locks a little longer than the caller thinks.

@@ -44,7 +44,13 @@ pub async fn open(path: &Path) -> Result<Arc<dyn Store>, StoreError> {
 }
 
 async fn opened(path: &Path) -> Result<File, StoreError> {
-    make(path).map_err(|e| StoreError::Unavailable(format!("{} cannot be made: {e}", path.display())))?;
+    // SQLite takes some names for something else: an empty one, `:memory:`, `file:…`. None of them is absolute.
+    if path.as_os_str().is_empty() || path.as_os_str() == ":memory:" {
+        return Err(StoreError::Broken("the store needs a file: several connections share it".to_owned()));
+    }
+    let unusable = |e| StoreError::Unavailable(format!("{} cannot be made: {e}", crate::text::one_line(&path.to_string_lossy())));
+    let path = &std::path::absolute(path).map_err(unusable)?;
+    make(path).map_err(unusable)?;
     let options = SqliteConnectOptions::new().filename(path).foreign_keys(true).busy_timeout(PATIENCE);
     let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full).disable_statement_logging();
     // The connections are kept as long as the store: they are threads with prepared statements.

@@ -1,8 +1,8 @@
 //! Laws of what goes wrong.
 
-use crate::place::{Place, create, event, json, new_run, run_id, running, worker};
+use crate::place::{Place, create, event, json, lease, new_run, run_id, running, worker};
 use ltc_runtime::clock::Moment;
-use ltc_runtime::store::{Commit, NewRun, What, open};
+use ltc_runtime::store::{Commit, NewRun, StoreError, What, open};
 use std::time::Duration;
 
 pub async fn many_open_one_store(place: Place) {
@@ -49,4 +49,32 @@ pub async fn newer_tables_are_refused(place: Place) {
     assert!(refused.to_string().contains("a newer ltc made them"), "{refused}");
     place.sql("UPDATE ltc_schema SET version = version - 1").await;
     drop(place.open().await);
+}
+
+pub async fn what_cannot_be_read_is_broken(place: Place) {
+    let store = place.open().await;
+    let run = running(&*store, "r", "w", 5000).await;
+    let commit = Commit { events: vec![event("a", 1, What::Succeeded(json("1")))], ..Commit::default() };
+    assert_eq!(store.commit(&run, &worker("w"), 0, &commit, Moment(1)).await, Ok(1));
+    for spoil in [
+        "UPDATE events SET payload = '{'",
+        "UPDATE events SET payload = NULL",
+        "UPDATE events SET payload = '1', kind = 'from the future'",
+        "UPDATE events SET kind = 'sleep-until', payload = '1.5'",
+        "UPDATE events SET kind = 'failed', payload = '{\"code\":\"x\"}'",
+    ] {
+        place.sql(spoil).await;
+        let journal = store.events(&run).await;
+        assert!(matches!(journal, Err(StoreError::Broken(_))), "{spoil}: {journal:?}");
+    }
+    place.sql("UPDATE run_texts SET input = '{\"secret words\":1,\"secret words\":2'").await;
+    assert!(matches!(store.run(&run).await, Err(StoreError::Broken(_))));
+    // A run that cannot be read holds the others up once, and not for ever.
+    create(&*store, NewRun { created_at: Moment(8000), ..new_run("behind") }).await;
+    let claim = async || store.claim_runs(lease("v", 9000), Moment(8000), 1).await;
+    assert!(matches!(claim().await, Err(StoreError::Broken(_))));
+    assert_eq!(claim().await.expect("runs").len(), 1);
+    assert_eq!(claim().await, Ok(Vec::new()));
+    let both = store.claim_runs(lease("u", 20_000), Moment(9000), 5).await.expect("runs");
+    assert_eq!(both.into_iter().map(|run| run.id).collect::<Vec<_>>(), [run_id("behind")]);
 }

@@ -1,6 +1,6 @@
 //! Who works on a run: taking runs, one or those that are due, and keeping them.
 
-use super::{Connection, Database, Done, Statement, read, runs, unchanged};
+use super::{Connection, Database, Done, Statement, runs, unchanged};
 use crate::clock::Moment;
 use crate::store::{Claim, Lease, Renewed, RunId, RunRecord, Status};
 use smol_str::SmolStr;
@@ -39,15 +39,20 @@ pub(super) async fn due(database: &dyn Database, lease: &Lease, now: Moment, lim
         return unchanged(connection, Vec::new()).await;
     }
     take(connection.as_mut(), &ids, lease, now).await?;
-    let taken = runs::several_inside(connection.as_mut(), &ids).await?;
+    let (taken, wrong) = runs::several_inside(connection.as_mut(), &ids).await?;
+    // One that cannot be read stays taken: it would be the first that is due again and again, and nobody would get to the others.
     connection.commit().await?;
-    Ok(taken)
+    match wrong {
+        Some(fault) if taken.is_empty() => Err(fault),
+        Some(_) | None => Ok(taken),
+    }
 }
 
 /// A look before the transaction: workers ask all the time, and mostly in vain.
 async fn is_any_due(database: &dyn Database, now: Moment) -> Done<bool> {
+    let mut connection = database.read().await?;
     for select in due_at(now, 1) {
-        if !read(database, select).await?.is_empty() {
+        if !connection.rows(select).await?.is_empty() {
             return Ok(true);
         }
     }

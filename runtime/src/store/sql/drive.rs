@@ -23,6 +23,7 @@ pub(in crate::store) trait Driver: sqlx::Database {
 /// What an error of the database means.
 pub(in crate::store) enum Meaning {
     /// Two were in each other's way, and this one was undone.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "in SQLite one writes at a time"))]
     InTheWay,
     /// There is such a row already.
     Taken,
@@ -34,9 +35,9 @@ pub(in crate::store) enum Meaning {
     Never,
 }
 
-/// A connection of a pool: for one statement that reads, or in a transaction.
+/// A connection of a pool: for statements that read, or in a transaction.
 pub(in crate::store) enum Held<DB: Driver> {
-    /// For one statement.
+    /// Each statement for itself.
     Reading(PoolConnection<DB>),
     /// In a transaction.
     Writing(Transaction<'static, DB>),

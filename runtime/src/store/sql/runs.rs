@@ -54,12 +54,18 @@ pub(super) async fn inside(connection: &mut dyn Connection, run: &RunId) -> Done
     connection.rows(by_id(run)).await?.pop().map(record).transpose()
 }
 
-/// Several runs, in a transaction, in the order of `ids`.
-pub(super) async fn several_inside(connection: &mut dyn Connection, ids: &[RunId]) -> Done<Vec<RunRecord>> {
+/// Several runs, in a transaction, in the order of `ids`; and what is wrong with one that cannot be read.
+pub(super) async fn several_inside(connection: &mut dyn Connection, ids: &[RunId]) -> Done<(Vec<RunRecord>, Option<Fault>)> {
     let rows = connection.rows(Statement::new(RUNS).then(" WHERE r.id IN ").values(ids.iter().map(|id| &id.0))).await?;
-    let mut found = records(rows)?;
+    let (mut found, mut wrong) = (Vec::new(), None);
+    for row in rows {
+        match record(row) {
+            Ok(run) => found.push(run),
+            Err(fault) => wrong = Some(fault),
+        }
+    }
     found.sort_by_key(|run| ids.iter().position(|id| *id == run.id));
-    Ok(found)
+    Ok((found, wrong))
 }
 
 /// Locks a run until the end of the transaction; whether it is there.

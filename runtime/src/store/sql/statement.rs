@@ -203,3 +203,25 @@ impl Row {
         Ok(self.maybe_number()?.map(Moment))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn kept_texts_have_no_nul_and_come_back_in_the_same_order(a in "[\u{0}-\u{3}a\u{1f642}]{0,6}", b in "[\u{0}-\u{3}a\u{1f642}]{0,6}") {
+            let (kept_a, kept_b) = (kept(Cow::from(a.as_str())), kept(Cow::from(b.as_str())));
+            prop_assert!(!kept_a.contains('\0'));
+            prop_assert_eq!(kept_a.cmp(&kept_b), a.cmp(&b));
+            prop_assert_eq!(meant(kept_a).ok(), Some(a));
+        }
+    }
+
+    #[test]
+    fn an_escape_that_means_nothing_is_no_text() {
+        assert!(meant("a\u{1}".to_owned()).is_err());
+        assert!(meant("a\u{1}b".to_owned()).is_err());
+    }
+}

@@ -110,6 +110,9 @@ async fn what_is_no_store_is_refused() {
     assert!(matches!(open(&path).await, Err(StoreError::Broken(_))));
     assert_eq!(fs::read(&path).expect("a file"), before);
     assert!(matches!(open(&path.join("below")).await, Err(StoreError::Unavailable(_))));
+    for name in ["", ":memory:"] {
+        assert!(matches!(open(Path::new(name)).await, Err(StoreError::Broken(_))), "{name}");
+    }
 }
 
 /// A file that tells how it would find what it is asked for.
