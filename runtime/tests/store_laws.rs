@@ -72,6 +72,7 @@ laws! {
     versions::ten_thousand_workflows_are_listed_quickly,
     faults::newer_tables_are_refused,
     faults::many_open_one_store,
+    faults::a_killed_process_loses_nothing_that_was_told,
     faults::what_cannot_be_read_is_broken,
     faults::calls_that_are_given_up_leave_no_lock,
 }

@@ -1,10 +1,9 @@
 //! Laws of claims: no run is two workers', and none is forgotten.
 
-use crate::place::{Place, create, event, json, lease, new_run, run_id, running, worker};
+use crate::place::{Place, create, event, json, lease, new_run, run_id, running, store_of_process, worker};
 use ltc_runtime::clock::Moment;
-use ltc_runtime::store::{Claim, Commit, NewRun, Renewed, RunId, RunRest, Status, Store, StoreError, What, open};
+use ltc_runtime::store::{Claim, Commit, NewRun, Renewed, RunId, RunRest, Status, Store, StoreError, What};
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
 
 const RUNS: usize = 200;
 
@@ -51,19 +50,10 @@ pub async fn each_run_goes_to_one_worker(place: Place) {
     assert_each_once(tasks.join_all().await.into_iter().flatten().map(|run| run.0.to_string()).collect());
 }
 
-/// How a process of [`each_run_goes_to_one_process`] learns which store it has.
-const ADDRESS: &str = "LTC_STORE_OF_TEST";
-
 pub async fn each_run_goes_to_one_process(place: Place) {
     let store = place.open().await;
     many_queued(&*store).await;
-    let processes: Vec<_> = (0..3)
-        .map(|_| {
-            let mut command = Command::new(std::env::current_exe().expect("this program"));
-            command.args(["--exact", "claims::claiming_process", "--ignored", "--nocapture"]).env(ADDRESS, place.address());
-            command.stdout(Stdio::piped()).spawn().expect("another process")
-        })
-        .collect();
+    let processes: Vec<_> = (0..3).map(|_| place.process("claims::claiming_process").spawn().expect("another process")).collect();
     let mut claimed = Vec::new();
     for process in processes {
         let output = process.wait_with_output().expect("its output");
@@ -77,8 +67,7 @@ pub async fn each_run_goes_to_one_process(place: Place) {
 #[tokio::test]
 #[ignore = "is a process of another test"]
 async fn claiming_process() {
-    if let Ok(address) = std::env::var(ADDRESS) {
-        let store = open(&address).await.expect("the store opens");
+    if let Some(store) = store_of_process().await {
         println!();
         for run in claim_all(&*store, &format!("process {}", std::process::id()), 3).await {
             println!("claimed {}", run.0);

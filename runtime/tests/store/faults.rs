@@ -1,8 +1,9 @@
 //! Laws of what goes wrong.
 
-use crate::place::{Place, create, event, json, lease, new_run, run_id, running, worker};
+use crate::place::{Place, create, event, json, lease, new_run, run_id, running, store_of_process, worker};
 use ltc_runtime::clock::Moment;
 use ltc_runtime::store::{Commit, NewRun, StoreError, What, open};
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 pub async fn many_open_one_store(place: Place) {
@@ -77,4 +78,38 @@ pub async fn what_cannot_be_read_is_broken(place: Place) {
     assert_eq!(claim().await, Ok(Vec::new()));
     let both = store.claim_runs(lease("u", 20_000), Moment(9000), 5).await.expect("runs");
     assert_eq!(both.into_iter().map(|run| run.id).collect::<Vec<_>>(), [run_id("behind")]);
+}
+
+pub async fn a_killed_process_loses_nothing_that_was_told(place: Place) {
+    let store = place.open().await;
+    let run = running(&*store, "r", "w", 5000).await;
+    for _ in 0..3 {
+        let before = store.events(&run).await.expect("a journal").len();
+        let mut process = place.process("faults::committing_process").spawn().expect("another process");
+        let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+        let mut told = lines.by_ref().filter_map(|line| line.strip_prefix("told ").and_then(|count| count.parse::<usize>().ok()));
+        assert!(told.nth(20).is_some_and(|count| count > before), "it commits");
+        process.kill().expect("it is running");
+        let last = told.last().unwrap_or(before);
+        process.wait().expect("it ends");
+        let journal = store.events(&run).await.expect("a journal");
+        assert!(journal.len() >= last, "{} of {last}", journal.len());
+        assert_eq!(journal.len() % 3, 0);
+        // What it was just doing when it ended is done as a whole or not at all, and nothing is locked.
+        let count = store.commit(&run, &worker("w"), 0, &Commit::default(), Moment(1)).await.expect("a commit");
+        assert_eq!(store.events(&run).await.expect("a journal").len() as u64, count);
+    }
+}
+
+#[tokio::test]
+#[ignore = "is a process of another test"]
+async fn committing_process() {
+    if let Some(store) = store_of_process().await {
+        println!();
+        loop {
+            let commit = Commit { events: vec![event("a", 1, What::Started); 3], ..Commit::default() };
+            let count = store.commit(&run_id("r"), &worker("w"), 0, &commit, Moment(1)).await.expect("a commit");
+            println!("told {count}");
+        }
+    }
 }

@@ -10,7 +10,17 @@ use ltc_workflow::advance::StepKey;
 use smol_str::SmolStr;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+
+/// How a process of a test learns which store it has.
+const ADDRESS: &str = "LTC_STORE_OF_TEST";
+
+/// The store of a process that a test began; `None` in one that somebody else began.
+pub async fn store_of_process() -> Option<Arc<dyn Store>> {
+    let address = std::env::var(ADDRESS).ok()?;
+    Some(open(&address).await.expect("the store opens"))
+}
 
 /// An empty database, gone when the test is over.
 pub enum Place {
@@ -45,6 +55,13 @@ impl Place {
                 connection.close().await.expect("it closes");
             }
         }
+    }
+
+    /// The command that runs the ignored test `name` of this program in a process of its own, with this place ([`store_of_process`]).
+    pub fn process(&self, name: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", name, "--ignored", "--nocapture"]).env(ADDRESS, self.address()).stdout(Stdio::piped());
+        command
     }
 
     /// A handle of its own, as another process has it.
