@@ -20,6 +20,7 @@ use ltc_workflow::Value;
 use ltc_workflow::document::Transport;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -39,6 +40,8 @@ pub struct Driver {
     environment: Arc<dyn Environment>,
     /// The runs that this process has, and the way to stop them.
     active: Mutex<BTreeMap<RunId, watch::Sender<Option<Stop>>>>,
+    /// The process ends: what is begun from now on stops before its first step.
+    is_ending: AtomicBool,
 }
 
 /// How a run was left.
@@ -85,7 +88,7 @@ impl Driver {
         environment: Arc<dyn Environment>,
     ) -> Driver {
         let worker = alive::this_worker();
-        Driver { store, worker, connections, servers, environment, active: Mutex::default() }
+        Driver { store, worker, connections, servers, environment, active: Mutex::default(), is_ending: AtomicBool::new(false) }
     }
 
     /// The store.
@@ -266,8 +269,11 @@ impl Driver {
     }
 
     fn begin(&self, record: &RunRecord) -> watch::Receiver<Option<Stop>> {
-        let (sender, receiver) = watch::channel(record.is_cancel_requested.then_some(Stop::Cancel));
-        self.active().insert(record.id.clone(), sender);
+        let ending = || self.is_ending.load(Ordering::SeqCst).then_some(Stop::Shutdown);
+        let mut active = self.active();
+        // Read while nobody can stop them all: either it is stopped with the others, or it sees that the end has begun.
+        let (sender, receiver) = watch::channel(record.is_cancel_requested.then_some(Stop::Cancel).or_else(ending));
+        active.insert(record.id.clone(), sender);
         receiver
     }
 
@@ -287,10 +293,11 @@ impl Driver {
         }
     }
 
-    /// Asks all runs of this process to stop before their next steps.
-    pub fn stop_all(&self, why: Stop) {
+    /// The process ends: all its runs are asked to stop before their next steps, also those that are begun later.
+    pub fn end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
         let runs: Vec<RunId> = self.active().keys().cloned().collect();
-        runs.iter().for_each(|run| self.stop(run, why));
+        runs.iter().for_each(|run| self.stop(run, Stop::Shutdown));
     }
 
     /// How many runs this process has.

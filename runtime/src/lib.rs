@@ -11,7 +11,8 @@
 //! | `alive` | whether the process behind a lease is gone |
 //! | `perform` | the world of a run |
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
-//! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` |
+//! | `serve` | the operations as MCP servers, over stdio and HTTP |
+//! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
 pub mod alive;
@@ -32,6 +33,8 @@ pub mod preflight;
 pub mod problem;
 pub mod run;
 pub mod secrets;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod servers;
 #[cfg(feature = "serve")]
 pub mod service;

@@ -36,6 +36,13 @@ pub fn runs(workflow: &Workflow) -> BTreeSet<SmolStr> {
     found
 }
 
+/// Whether a workflow has a step that asks a person.
+pub fn asks(workflow: &Workflow) -> bool {
+    let mut found = false;
+    each_step(&workflow.steps, &mut |step| found |= matches!(step.kind, StepKind::Escalate { .. }));
+    found
+}
+
 /// Shows `see` every step, also those inside of others and in `catch`. The depth is that of the document, which its reader limits.
 fn each_step<'s>(steps: &'s [Step], see: &mut dyn FnMut(&'s Step)) {
     for step in steps {

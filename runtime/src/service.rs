@@ -5,6 +5,7 @@
 
 mod bundles;
 mod exact;
+mod offered;
 mod operations;
 mod people;
 mod refusal;
@@ -13,6 +14,7 @@ mod worker;
 mod workflows;
 
 pub use exact::Exact;
+pub use offered::Offered;
 pub use operations::{Kind, OPERATIONS, Operation, Surface};
 pub use people::{AvailableWork, CheckResolution, ClaimAndResolve, Escalate, EscalateAndWait, EscalationView, GetAvailableWork};
 pub use refusal::{Code, Refusal};
@@ -56,6 +58,11 @@ impl Service {
     /// What brings runs to their next rest.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
+    }
+
+    /// Changes whenever a run came to rest or a question was answered in this process.
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     fn has_changed(&self) {

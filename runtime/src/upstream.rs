@@ -5,7 +5,7 @@ mod connect;
 #[cfg(feature = "http")]
 mod http;
 mod stdio;
-mod wire;
+pub(crate) mod wire;
 
 pub use connect::{Connector, Limits};
 

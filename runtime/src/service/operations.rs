@@ -1,7 +1,10 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
 use super::{Caller, Refusal, Service, exact, people, runs, workflows};
+use crate::approximate::{Inexact, to_serde};
+use crate::problem::Problem;
 use crate::service::refusal::Code;
+use crate::text;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ltc_workflow::Value;
@@ -38,6 +41,8 @@ pub enum Kind {
     Adds,
     /// It takes something away, or ends something.
     Ends,
+    /// It goes on with a run, which does whatever its workflow says.
+    Runs,
 }
 
 /// Whether an operation is at hand on a surface.
@@ -101,13 +106,29 @@ macro_rules! operation {
     };
 }
 
-async fn called<I: DeserializeOwned, O: Serialize>(
+async fn called<I: DeserializeOwned + JsonSchema, O: Serialize>(
     input: Value,
     function: impl AsyncFnOnce(I) -> Result<O, Refusal>,
 ) -> Result<Value, Refusal> {
-    let input = exact::read(&input).map_err(|why| Refusal::new(Code::Invalid, why))?;
-    let output = function(input).await?;
+    let read = match exact::read(&input) {
+        Ok(read) => read,
+        Err(why) => return Err(misread(&schema::<I>().to_value(), &input, why)),
+    };
+    let output = function(read).await?;
     exact::write(&output).map_err(|why| Refusal::new(Code::Broken, why))
+}
+
+/// All that is wrong with an input that cannot be read, with its places; where the schema finds nothing, what its reader said.
+fn misread(schema: &serde_json::Value, input: &Value, why: String) -> Refusal {
+    let Ok(validator) = jsonschema::validator_for(schema) else { return Refusal::new(Code::Invalid, why) };
+    let input = to_serde(input, Inexact::Nearest);
+    let problem = |error: jsonschema::ValidationError<'_>| {
+        let place = error.instance_path().to_string();
+        let place = if place.is_empty() { "/".to_owned() } else { place };
+        Problem::new("invalid-input", place, text::one_line(&error.to_string()))
+    };
+    let problems: Vec<Problem> = validator.iter_errors(&input).map(problem).collect();
+    if problems.is_empty() { Refusal::new(Code::Invalid, text::one_line(&why)) } else { Refusal::because(Code::Invalid, problems) }
 }
 
 use Surface::{At, Exempt};
@@ -123,7 +144,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("get_workflow", Kind::Reads, mcp: WORKFLOWS, command: At("workflows show"),
         workflows::GetWorkflow => workflows::WorkflowView, workflows::get,
         "Show one workflow: its schemas, its steps, its document, where it comes from, and its versions."),
-    operation!("invoke_workflow", Kind::Adds, mcp: WORKFLOWS, command: At("run"),
+    operation!("invoke_workflow", Kind::Runs, mcp: WORKFLOWS, command: At("run"),
         runs::InvokeWorkflow => runs::RunView, runs::invoke,
         "Run a workflow. Waits for its end, or with `async` returns the id of the run at once; `get_run` asks for it."),
     operation!("get_run", Kind::Reads, mcp: WORKFLOWS, command: At("runs show"),
@@ -135,7 +156,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("cancel_run", Kind::Ends, mcp: WORKFLOWS, command: At("cancel"),
         runs::CancelRun => runs::RunView, runs::cancel,
         "Cancel a run: a step that is under way is brought to its end, and no other is begun."),
-    operation!("resume_run", Kind::Sets, mcp: WORKFLOWS, command: At("resume"),
+    operation!("resume_run", Kind::Runs, mcp: WORKFLOWS, command: At("resume"),
         runs::ResumeRun => runs::RunView, runs::resume,
         "Go on now with a run that waits, instead of when its time comes. What has ended is not done again."),
     operation!("prune_runs", Kind::Ends, mcp: Exempt("taking results away is for the people who keep the store, not for agents"), command: At("runs prune"),

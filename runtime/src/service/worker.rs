@@ -2,7 +2,6 @@
 
 use super::Service;
 use crate::clock::Moment;
-use crate::durable::Stop;
 use crate::observe::Unobserved;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,9 @@ use tokio::task::JoinSet;
 
 /// How often a store is asked for runs that are due, where nothing in this process says so earlier.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether the last run has been released.
+const END_LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// How many runs a process has at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +57,14 @@ impl Service {
                 () = tokio::time::sleep(LOOK_EVERY), if !is_full => {}
             }
         }
-        self.driver.stop_all(Stop::Shutdown);
-        let all = async { while runs.join_next().await.is_some() {} };
+        self.driver.end();
+        let all = async {
+            while runs.join_next().await.is_some() {}
+            // Those that somebody began and waits for are not in the set.
+            while self.driver.count() > 0 {
+                tokio::time::sleep(END_LOOK_EVERY).await;
+            }
+        };
         tokio::select! {
             () = all => {}
             () = leases => {}

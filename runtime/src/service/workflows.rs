@@ -219,14 +219,7 @@ const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 
 pub(super) async fn list(service: Arc<Service>, asked: ListWorkflows, _: Caller) -> Result<WorkflowList, Refusal> {
-    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
-    let after = asked.after.as_deref().map(read_cursor).transpose()?;
-    let state = asked.state.unwrap_or(State::Active).into();
-    let filter = VersionFilter { name: None, state: Some(state), after, limit: limit + 1 };
-    let mut records = service.driver.store().versions(filter).await?;
-    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
-    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.name, last.version));
+    let (records, next) = page(&service, &asked).await?;
     let mut workflows = Vec::with_capacity(records.len());
     for record in records {
         let bundle = service.bundles.get(&record.definition, service.driver.store().as_ref()).await?;
@@ -239,6 +232,19 @@ pub(super) async fn list(service: Arc<Service>, asked: ListWorkflows, _: Caller)
         });
     }
     Ok(WorkflowList { workflows, next })
+}
+
+/// A page of versions, and where the next one begins.
+pub(super) async fn page(service: &Service, asked: &ListWorkflows) -> Result<(Vec<VersionRecord>, Option<String>), Refusal> {
+    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let after = asked.after.as_deref().map(read_cursor).transpose()?;
+    let state = asked.state.unwrap_or(State::Active).into();
+    let filter = VersionFilter { name: None, state: Some(state), after, limit: limit + 1 };
+    let mut records = service.driver.store().versions(filter).await?;
+    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
+    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.name, last.version));
+    Ok((records, next))
 }
 
 fn read_cursor(cursor: &str) -> Result<(SmolStr, u32), Refusal> {

@@ -22,7 +22,8 @@ pub const RESULT: &str = "ltc.private/result";
 /// Where a tool travels from [`incoming`].
 pub const TOOL: &str = "ltc.private/tool";
 
-const PRIVATE: &str = "ltc.private/";
+/// What all private keys begin with.
+pub const PRIVATE: &str = "ltc.private/";
 
 /// A message that is none, or that says something else than it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,11 +112,14 @@ fn tool(tool: &Value) -> Value {
 fn without_private(result: &Object) -> Object {
     let mut given = result.clone();
     if let Some(meta) = result.get("_meta").and_then(Value::as_object) {
-        let meta: Object =
-            meta.iter().filter(|(key, _)| !key.starts_with(PRIVATE)).map(|(key, value)| (key.clone(), value.clone())).collect();
-        given.insert("_meta", meta.into());
+        given.insert("_meta", of_others(meta).into());
     }
     given
+}
+
+/// What is not ours in a `_meta`.
+pub fn of_others(meta: &Object) -> Object {
+    meta.iter().filter(|(key, _)| !key.starts_with(PRIVATE)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// The value that travelled under `key`.

@@ -1,0 +1,156 @@
+//! The MCP servers: what clients see of the operations and the active workflows, over stdio and streamable HTTP.
+//!
+//! They decide nothing: a call is read, given to an operation of [`crate::service`], and what comes back is shown in the protocol's way. Both eras of
+//! the protocol are answered on every endpoint, `initialize` of 2025-11-25 and before, and `server/discover` of 2026-07-28.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `handler` | what the protocol library asks of a server |
+//! | `tools` | operations and workflows as tools |
+//! | `calls` | a call, from the request to its answer: waiting, progress, cancelling, becoming a task |
+//! | `results` | outputs and refusals as results of tools |
+//! | `tasks` | runs as tasks of the extension `io.modelcontextprotocol/tasks` |
+//! | `changes` | who hears that the tools, or a task, have changed |
+//! | `wire` | numbers keep their digits on the way |
+//! | `stdio`, `http` | the two transports |
+
+mod calls;
+mod changes;
+mod handler;
+#[cfg(feature = "listen")]
+mod http;
+mod results;
+mod stdio;
+mod tasks;
+mod tools;
+mod wire;
+
+#[cfg(feature = "listen")]
+pub use http::{Listen, Token, listen};
+
+use crate::problem::Problem;
+use crate::service::{OPERATIONS, Service, Surface};
+use changes::Registry;
+use handler::Connection;
+use ltc_workflow::nearest::nearest;
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The server whose tools are also the active workflows.
+pub const WORKFLOWS: &str = "mcp-workflows";
+
+/// The names of all MCP servers.
+pub fn names() -> BTreeSet<&'static str> {
+    let place = |surface: Surface| match surface {
+        Surface::At(name) => Some(name),
+        Surface::Exempt(_) => None,
+    };
+    OPERATIONS.iter().filter_map(|operation| place(operation.mcp)).collect()
+}
+
+/// Which of the MCP servers are served at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Which(BTreeSet<&'static str>);
+
+impl Which {
+    /// All of them: one server with all their tools.
+    pub fn all() -> Which {
+        Which(names())
+    }
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// `no-such-mcp-server`.
+    pub fn only(name: &str) -> Result<Which, Problem> {
+        let known = names();
+        match known.get(name) {
+            Some(name) => Ok(Which(BTreeSet::from([*name]))),
+            None => {
+                let words: Vec<&str> = known.into_iter().collect();
+                let help = match nearest(name, words.iter().copied()) {
+                    Some(near) => format!("perhaps `{near}` is meant"),
+                    None => format!("there are {}", words.join(", ")),
+                };
+                let message = format!("there is no MCP server `{}` here", crate::text::one_line(name));
+                Err(Problem::new("no-such-mcp-server", "", message).help(help))
+            }
+        }
+    }
+
+    /// Whether the server of this name is among them.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    /// Whether an operation on this surface is among their tools.
+    fn shows(&self, surface: Surface) -> bool {
+        match surface {
+            Surface::At(name) => self.has(name),
+            Surface::Exempt(_) => false,
+        }
+    }
+
+    /// What the server calls itself.
+    fn title(&self) -> String {
+        match self.0.iter().next() {
+            Some(name) if self.0.len() == 1 => (*name).to_owned(),
+            Some(_) | None => "ltc".to_owned(),
+        }
+    }
+}
+
+/// What all connections to one place share.
+struct Place {
+    service: Arc<Service>,
+    which: Which,
+    registry: Registry,
+    /// Becomes true when the process, or the only connection, ends.
+    ending: watch::Receiver<bool>,
+}
+
+/// Serves over stdin and stdout until the client closes its side or `end` resolves. Runs that a call waits for go on where and when somebody works on
+/// them; the call is told so. Nothing else may write to stdout meanwhile.
+///
+/// It works on no runs by itself: beside it goes [`Service::work`], which is to end when this has returned.
+///
+/// # Errors
+/// Where the client's first messages are none of the protocol.
+pub async fn stdio(service: Arc<Service>, which: Which, end: impl Future<Output = ()>) -> Result<(), Problem> {
+    let (ending, is_ending) = watch::channel(false);
+    let transport = stdio::Pipes::of_this_process(ending.clone())
+        .map_err(|error| Problem::new("no-threads", "", format!("stdin and stdout cannot be served: {error}")))?;
+    let registry = Registry::default();
+    let place = Arc::new(Place { service: service.clone(), which, registry: registry.clone(), ending: is_ending });
+    let serving = async move {
+        let running = match Connection::new(place).serve(transport).await {
+            Ok(running) => running,
+            // A client that says nothing and goes has done nothing wrong.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),
+            Err(error) => {
+                let why = crate::text::one_line(&error.to_string());
+                return Err(Problem::new("no-handshake", "stdin", format!("the client does not begin as the protocol says: {why}")));
+            }
+        };
+        let stop = running.cancellation_token();
+        let mut waiting = std::pin::pin!(running.waiting());
+        let mut end = std::pin::pin!(end);
+        tokio::select! {
+            _ = &mut waiting => {}
+            () = &mut end => {
+                ending.send_replace(true);
+                stop.cancel();
+                // The calls under way are answered first.
+                let _ = waiting.await;
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        served = serving => served,
+        never = registry.watch(service) => match never {},
+    }
+}

@@ -1,0 +1,302 @@
+//! A call of a tool, from the request to its answer: waiting, progress, cancelling, becoming a task.
+//!
+//! | what happens while a run is waited for | what becomes of it |
+//! |---|---|
+//! | it ends | it is the answer |
+//! | the client cancels the request | the run is cancelled, between its steps |
+//! | the connection is lost | the run goes on |
+//! | the server ends | the run is released, and the answer says so |
+//! | a second has passed, and the request takes tasks | the answer is a task |
+
+use super::results::{self, Shape};
+use super::{Place, WORKFLOWS, changes, tasks, tools};
+use crate::clock::unique_name;
+use crate::observe::{Observer, Unobserved};
+use crate::service::{Caller, Code, Offered, Operation, Refusal};
+use crate::store::RunId;
+use ltc_workflow::advance::{Effect, Ended, StepKey};
+use ltc_workflow::{Object, Value};
+use rmcp::RoleServer;
+use rmcp::model::{CallToolResponse, CreateTaskResult, ErrorData, ProgressNotificationParam, ProgressToken, RequestId};
+use rmcp::service::{Peer, RequestContext};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+/// A run that ends in this time is answered directly, also where the request takes tasks.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// How often a run that is to become a task is looked for, where it was not there at first.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How many cancelled requests are remembered that were not seen yet.
+const MOST_EARLY: usize = 64;
+
+/// What a tool stands for.
+enum Way {
+    Operation(&'static Operation),
+    Workflow(Box<Offered>),
+}
+
+async fn way(place: &Place, tool: &str) -> Result<Way, ErrorData> {
+    if let Some(operation) = Operation::named(tool).filter(|operation| place.which.shows(operation.mcp)) {
+        return Ok(Way::Operation(operation));
+    }
+    let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", crate::text::one_line(tool)), None);
+    let Some(workflow) = tools::workflow_of(tool).filter(|_| place.which.has(WORKFLOWS)) else { return Err(unknown()) };
+    match place.service.offered_as(workflow).await {
+        Ok(offered) => Ok(Way::Workflow(Box::new(offered))),
+        Err(refusal) if refusal.code == Code::NotFound => Err(unknown()),
+        Err(refusal) => Err(tools::error(&refusal)),
+    }
+}
+
+/// An operation that is to be called.
+struct Asked {
+    operation: &'static Operation,
+    input: Object,
+    /// The run that it begins and waits for.
+    begins: Option<RunId>,
+    /// How the run is answered with, where it is one.
+    shape: Option<Shape>,
+}
+
+const INVOKE: &str = "invoke_workflow";
+
+fn asked(way: Way, arguments: Object, is_modern: bool) -> Result<Asked, ErrorData> {
+    match way {
+        Way::Workflow(offered) => {
+            let operation = Operation::named(INVOKE).ok_or_else(|| ErrorData::internal_error("an operation is not there", None))?;
+            let run = tasks::name_by_tool();
+            let input = [
+                ("workflow_name", Value::String(offered.name.clone())),
+                ("input", Value::Object(arguments)),
+                ("run_id", Value::String(run.0.clone())),
+            ];
+            let shape = Shape::Output { is_promised: offered.output_schema.is_some(), takes_any: is_modern };
+            Ok(Asked { operation, input: Object::from_iter(input), begins: Some(run), shape: Some(shape) })
+        }
+        Way::Operation(operation) if operation.name == INVOKE => {
+            let mut input = arguments;
+            let waits = input.get("async").and_then(Value::as_bool) != Some(true);
+            if waits && !input.contains_key("run_id") {
+                // A run whose name is known can be cancelled, and be a task.
+                input.insert("run_id", Value::from(unique_name().as_str()));
+            }
+            let begins = input.get("run_id").and_then(Value::as_str).filter(|_| waits).map(|id| RunId(id.into()));
+            Ok(Asked { operation, input, begins, shape: waits.then_some(Shape::Run) })
+        }
+        Way::Operation(operation) => {
+            let shape = (operation.name == "resume_run").then_some(Shape::Run);
+            Ok(Asked { operation, input: arguments, begins: None, shape })
+        }
+    }
+}
+
+/// The requests of one connection that are waited for.
+#[derive(Default)]
+pub struct Calls(Mutex<Open>);
+
+#[derive(Default)]
+struct Open {
+    waiting: BTreeMap<String, Arc<Notify>>,
+    /// Cancelled before their calls were seen: the library handles messages beside each other.
+    early: VecDeque<String>,
+}
+
+/// One of them.
+struct Waiting<'c> {
+    calls: &'c Calls,
+    key: String,
+    cancelled: Arc<Notify>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.calls.open().waiting.remove(&self.key);
+    }
+}
+
+fn key(id: &RequestId) -> String {
+    serde_json::to_string(id).unwrap_or_default()
+}
+
+impl Calls {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client cancels a request.
+    pub fn cancel(&self, id: &RequestId) {
+        let key = key(id);
+        let mut open = self.open();
+        match open.waiting.get(&key) {
+            Some(call) => call.notify_one(),
+            None => {
+                if open.early.len() == MOST_EARLY {
+                    open.early.pop_front();
+                }
+                open.early.push_back(key);
+            }
+        }
+    }
+
+    fn begin(&self, id: &RequestId) -> Waiting<'_> {
+        let key = key(id);
+        let cancelled = Arc::new(Notify::new());
+        let mut open = self.open();
+        if let Some(at) = open.early.iter().position(|early| *early == key) {
+            open.early.remove(at);
+            cancelled.notify_one();
+        }
+        open.waiting.insert(key.clone(), cancelled.clone());
+        Waiting { calls: self, key, cancelled }
+    }
+}
+
+/// Calls a tool.
+pub async fn call(
+    place: &Place,
+    calls: &Calls,
+    tool: &str,
+    arguments: Object,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let waiting = calls.begin(&context.id);
+    let asked = asked(way(place, tool).await?, arguments, tasks::is_modern(context))?;
+    let telling = context.meta.get_progress_token().map(|token| Telling::begin(token, context.peer.clone()));
+    let observer: Arc<dyn Observer> = match &telling {
+        Some(telling) => telling.steps.clone(),
+        None => Arc::new(Unobserved),
+    };
+    let answer = waited(place, &waiting, asked, observer, context).await;
+    if let Some(telling) = telling {
+        telling.end().await;
+    }
+    answer
+}
+
+async fn waited(
+    place: &Place,
+    waiting: &Waiting<'_>,
+    Asked { operation, input, begins, shape }: Asked,
+    observer: Arc<dyn Observer>,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let service = place.service.clone();
+    // A task of its own: what it begins does not hang on the connection.
+    let mut going = tokio::spawn(async move { operation.call(&service, &input.into(), Caller { observer }).await });
+    // A run of such a name that is no output would be taken for one.
+    let by_tool = matches!(shape, Some(Shape::Output { .. }));
+    let task = begins.as_ref().filter(|run| tasks::are_taken(context) && tasks::is_by_tool(run) == by_tool);
+    let mut look = Box::pin(tokio::time::sleep(QUICK));
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut going => return answer(ended, shape),
+            () = waiting.cancelled.notified() => {
+                if let Some(run) = &begins {
+                    // It may not be there yet: then what it waits for is given up with the call.
+                    let _ = tasks::cancel(place, run).await;
+                }
+                going.abort();
+                return Err(ErrorData::internal_error("the request was cancelled", None));
+            }
+            () = context.ct.cancelled() => {
+                let is_run = match &begins {
+                    Some(run) => place.service.view(run).await.is_ok(),
+                    None => true,
+                };
+                // What has begun goes on by itself; what has not begun yet is let go on until it has.
+                if is_run {
+                    going.abort();
+                }
+                return Err(ErrorData::internal_error("the connection was lost", None));
+            }
+            () = changes::ended(&place.ending) => {
+                going.abort();
+                let what = begins.map(|run| format!("; the run {} goes on as soon as a process works on it", run.0)).unwrap_or_default();
+                let refusal = Refusal::new(Code::Unavailable, format!("this server ends{what}"));
+                return Ok(results::refusal(&refusal).into());
+            }
+            () = &mut look, if task.is_some() => {
+                if let Some(run) = task && let Some(seed) = tasks::seed(place, run, context).await {
+                    going.abort();
+                    return Ok(CallToolResponse::Task(CreateTaskResult::new(seed)));
+                }
+                look = Box::pin(tokio::time::sleep(LOOK_EVERY));
+            }
+        }
+    }
+}
+
+fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: Option<Shape>) -> Result<CallToolResponse, ErrorData> {
+    let ended = ended.map_err(|_| ErrorData::internal_error("the call came to no end here", None))?;
+    let result = match (ended, shape) {
+        (Ok(run), Some(shape)) => results::run(&run, shape),
+        (Ok(output), None) => results::object(&output, false),
+        (Err(refusal), _) => results::refusal(&refusal),
+    };
+    Ok(result.into())
+}
+
+/// Steps that ended, told to the client as progress.
+struct Telling {
+    steps: Arc<Steps>,
+    stop: oneshot::Sender<()>,
+    telling: JoinHandle<()>,
+}
+
+/// Counts the steps that end.
+struct Steps {
+    ended: AtomicU32,
+    told: mpsc::UnboundedSender<(u32, String)>,
+}
+
+impl Observer for Steps {
+    fn started(&self, _key: &StepKey, _effect: &Effect) {}
+
+    fn ended(&self, key: &StepKey, _ended: &Ended) {
+        let count = self.ended.fetch_add(1, Ordering::SeqCst) + 1;
+        // Nobody listens any more once the call is answered.
+        let _ = self.told.send((count, key.0.to_string()));
+    }
+}
+
+impl Telling {
+    fn begin(token: ProgressToken, peer: Peer<RoleServer>) -> Telling {
+        let (told, steps) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel();
+        let telling = tokio::spawn(tell(token, peer, steps, stopped));
+        Telling { steps: Arc::new(Steps { ended: AtomicU32::new(0), told }), stop, telling }
+    }
+
+    /// Tells what is not told yet: nothing may come behind the answer.
+    async fn end(self) {
+        let _ = self.stop.send(());
+        let _ = self.telling.await;
+    }
+}
+
+async fn tell(
+    token: ProgressToken,
+    peer: Peer<RoleServer>,
+    mut steps: mpsc::UnboundedReceiver<(u32, String)>,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    loop {
+        let next = tokio::select! {
+            biased;
+            Some(step) = steps.recv() => Some(step),
+            _ = &mut stopped => None,
+        };
+        let Some((count, step)) = next else { return };
+        let progress = ProgressNotificationParam::new(token.clone(), f64::from(count)).with_message(step);
+        if peer.notify_progress(progress).await.is_err() {
+            return;
+        }
+    }
+}

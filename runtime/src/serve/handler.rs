@@ -1,0 +1,102 @@
+//! What the MCP library asks of a server.
+
+use super::calls::{self, Calls};
+use super::{Place, WORKFLOWS, changes, tasks, tools, wire};
+use crate::store::RunId;
+use crate::upstream::wire::carried;
+use ltc_workflow::{Object, Value};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam, ErrorData, GetTaskParams, GetTaskResult,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+use std::sync::Arc;
+
+/// One client, or one request where there are no connections.
+pub struct Connection {
+    place: Arc<Place>,
+    calls: Calls,
+}
+
+impl Connection {
+    /// A client at `place`.
+    pub fn new(place: Arc<Place>) -> Connection {
+        Connection { place, calls: Calls::default() }
+    }
+}
+
+const OF_WORKFLOWS: &str = "Workflows that were compiled from what an agent did once. Each active workflow is a tool of its own; the others list, run, \
+    ask for, cancel and resume runs. A tool that fails says why and where, with the id of its run.";
+const OF_PEOPLE: &str = "Questions to people: ask one, wait for its answer, list what is open, answer.";
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let has_workflows = self.place.which.has(WORKFLOWS);
+        let capabilities = if has_workflows {
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build()
+        } else {
+            ServerCapabilities::builder().enable_tools().build()
+        };
+        let about = match (has_workflows, self.place.which.has("human-queue")) {
+            (true, true) => format!("{OF_WORKFLOWS} {OF_PEOPLE}"),
+            (true, false) => OF_WORKFLOWS.to_owned(),
+            (false, _) => OF_PEOPLE.to_owned(),
+        };
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new(self.place.which.title(), env!("CARGO_PKG_VERSION")))
+            .with_instructions(about)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        tools::list(&self.place, request.and_then(|page| page.cursor)).await
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let arguments = match carried(Some(&context.meta.0), wire::ARGUMENTS) {
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) | None => Object::default(),
+        };
+        calls::call(&self.place, &self.calls, &request.name, arguments, &context).await
+    }
+
+    async fn on_cancelled(&self, notification: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        if let Some(id) = notification.request_id {
+            self.calls.cancel(&id);
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.place.which.has(WORKFLOWS) {
+            tokio::spawn(changes::tell_older(self.place.clone(), context.peer));
+        }
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // The library takes out of it what was not advertised.
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        changes::tell(&self.place, context).await;
+        Ok(())
+    }
+
+    async fn get_task(&self, request: GetTaskParams, context: RequestContext<RoleServer>) -> Result<GetTaskResult, ErrorData> {
+        let run = RunId(request.task_id.into());
+        let task = tasks::detailed(&self.place, &run, &context).await.map_err(|refusal| tools::error(&refusal))?;
+        Ok(GetTaskResult::new(task))
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        tasks::update(&self.place, &request, &context).await
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        tasks::cancel(&self.place, &RunId(request.task_id.into())).await
+    }
+}

@@ -1,0 +1,64 @@
+//! Outputs and refusals as results of tools: the text is the JSON, and the same stands beside it as structured content.
+
+use super::wire::exact;
+use crate::service::Refusal;
+use ltc_workflow::{Object, Value, json};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+
+/// What a tool that runs a workflow answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// The run, as the operations show it.
+    Run,
+    /// The output of the run; where there is none, the run.
+    Output {
+        /// Whether the tool has an output schema, which whatever is no error must fit.
+        is_promised: bool,
+        /// Whether the client takes structured content that is no object.
+        takes_any: bool,
+    },
+}
+
+/// An object as a result.
+pub fn object(value: &Value, is_error: bool) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(json::to_string(value))]);
+    result.structured_content = Some(exact(value));
+    result.is_error = Some(is_error);
+    result
+}
+
+/// A run that the call waited for.
+pub fn run(run: &Value, shape: Shape) -> CallToolResult {
+    let status = run.get("status").and_then(Value::as_str).unwrap_or_default();
+    let has_failed = matches!(status, "failed" | "cancelled");
+    match shape {
+        Shape::Output { takes_any, .. } if status == "done" => output(run, takes_any),
+        // What is no output must not look like one.
+        Shape::Output { is_promised, .. } => object(run, has_failed || is_promised),
+        Shape::Run => object(run, has_failed),
+    }
+}
+
+fn output(run: &Value, takes_any: bool) -> CallToolResult {
+    let output = run.get("output").cloned().unwrap_or_default();
+    let mut result = object(&output, false);
+    if output.as_object().is_none() && !takes_any {
+        result.structured_content = None;
+    }
+    if let Some(id) = run.get("run_id").and_then(Value::as_str) {
+        let mut meta = MetaObject::new();
+        meta.0.insert("ltc/run".to_owned(), id.into());
+        result.meta = Some(meta);
+    }
+    result
+}
+
+/// A refusal: what is wrong, with every place, so that an agent can do better.
+pub fn refusal(refusal: &Refusal) -> CallToolResult {
+    let text = serde_json::to_string(refusal).unwrap_or_default();
+    let value = json::parse(text.as_bytes()).unwrap_or_else(|_| {
+        let words = Object::from_iter([("message", Value::from(refusal.message.as_str()))]);
+        words.into()
+    });
+    object(&value, true)
+}
