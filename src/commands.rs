@@ -15,6 +15,7 @@ mod resume;
 mod run;
 mod runs;
 mod schema;
+mod serve;
 mod verify;
 mod workflows;
 
@@ -42,6 +43,7 @@ pub enum Command {
     Resolve(resolve::Arguments),
     Deploy(deploy::Arguments),
     Workflows(workflows::Arguments),
+    Serve(serve::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
     DemoServer(demo_server::Arguments),
@@ -64,6 +66,7 @@ pub fn run(command: Command, report: Report) -> Exit {
         Command::Resolve(arguments) => resolve::run(&arguments, &report),
         Command::Deploy(arguments) => deploy::run(&arguments, &report),
         Command::Workflows(arguments) => workflows::run(&arguments, &report),
+        Command::Serve(arguments) => serve::run(&arguments, &report),
         Command::Schema(arguments) => schema::run(&arguments, &report),
         Command::Completions(arguments) => completions::run(&arguments, &report),
         Command::DemoServer(arguments) => demo_server::run(&arguments, &report),

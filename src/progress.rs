@@ -31,8 +31,13 @@ impl Progress {
     /// A progress that is drawn where stderr is a terminal.
     pub fn new(report: Report) -> Progress {
         let is_drawn = !report.json && std::io::stderr().is_terminal();
+        Progress { bar: is_drawn.then(bar), ..Progress::in_lines(report) }
+    }
+
+    /// A progress without a line that moves.
+    pub fn in_lines(report: Report) -> Progress {
         let Report { json, redactor } = report;
-        Progress { json, redactor: RwLock::new(redactor), bar: is_drawn.then(bar), seen: Mutex::default() }
+        Progress { json, redactor: RwLock::new(redactor), bar: None, seen: Mutex::default() }
     }
 
     /// The way to say something without any secret that is known by now.
