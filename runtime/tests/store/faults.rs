@@ -34,12 +34,11 @@ pub async fn calls_that_are_given_up_leave_no_lock(place: Place) {
             create(&*store, NewRun { input: json("1"), ..new_run(&format!("r{micros}")) }).await;
         }
     }
-    let journal = store.events(&run).await.expect("a journal");
-    let record = store.run(&run).await.expect("an answer").expect("a run");
-    assert_eq!(record.events, journal.len() as u64);
-    assert_eq!(journal.len() % 3, 0);
-    let done = store.commit(&run, &worker("w"), 0, &commit, Moment(1)).await;
-    assert_eq!(done, Ok(record.events + 3));
+    // The last one may still be on its way; this one comes behind it.
+    let count = store.commit(&run, &worker("w"), 0, &commit, Moment(1)).await.expect("nothing is in the way");
+    assert_eq!(store.events(&run).await.expect("a journal").len() as u64, count);
+    assert_eq!(store.run(&run).await.expect("an answer").expect("a run").events, count);
+    assert_eq!(count % 3, 0);
     assert_eq!(store.run(&run_id("r0")).await.expect("an answer").expect("a run").input, json("1"));
 }
 
