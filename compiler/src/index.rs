@@ -6,7 +6,8 @@
 
 use crate::placeholders::is_reserved;
 use crate::script::Script;
-use crate::text::{bits, hash, is_date, is_name, is_specific, tokens, tokens_from};
+use crate::text::{hash, is_date, is_name, is_specific, tokens, tokens_from};
+use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::parse_python;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -30,6 +30,7 @@ pub mod text;
 pub mod trace;
 pub mod tree;
 pub mod verify;
+pub mod weight;
 
 use diagnostics::{Diagnostic, Severity};
 use explain::Explanation;

@@ -68,6 +68,9 @@ pub fn singular(word: &str) -> String {
 const GENERIC: &[&str] =
     &["id", "key", "ref", "name", "number", "no", "uuid", "url", "value", "path", "code", "href", "uri", "slug", "handle"];
 
+/// Last words of names of moments, `starts_at` and `due_on`: what they name is a time, whatever its name.
+const TIMES: &[&str] = &["at", "on", "date", "day", "time", "when"];
+
 /// How well the name of a use goes with the keys on the way to a value, outermost first.
 pub fn agreement(used_as: &[String], keys: &[&str]) -> Agreement {
     let Some(last) = keys.last() else { return Agreement::None };
@@ -91,7 +94,8 @@ pub fn agreement(used_as: &[String], keys: &[&str]) -> Agreement {
     if parent.iter().any(|w| used_as.contains(w)) || source.iter().any(|w| specific(std::slice::from_ref(w)) && used_as.contains(w)) {
         return Agreement::Weak;
     }
-    Agreement::None
+    let says_when = |words: &[String]| words.last().is_some_and(|w| TIMES.contains(&w.as_str()));
+    if says_when(used_as) && says_when(&source) { Agreement::Weak } else { Agreement::None }
 }
 
 #[cfg(test)]
@@ -114,6 +118,8 @@ mod tests {
         check("limit", &["page"], Agreement::None);
         check("id", &["id"], Agreement::Strong);
         check("on", &["id"], Agreement::None);
+        check("date", &["starts_at"], Agreement::Weak);
+        check("since", &["finished"], Agreement::None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::index::{Index, PathStep, Place, Source, scalar_text, windows};
 use crate::names;
 use crate::region::{Item, Loop, Region};
 use crate::script::{Act, Script};
-use crate::text::bits;
+use crate::weight::bits;
 use ltc_workflow::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -120,7 +120,7 @@ impl Pattern {
 }
 
 /// The least a value must say to be looked for inside longer arguments.
-const LEAST_BITS_OF_A_PART: f64 = 9.0;
+const LEAST_BITS_OF_A_PART: f64 = 8.0;
 
 /// The patterns of a call's arguments.
 pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> BTreeMap<Pattern, Hit> {

@@ -1,4 +1,4 @@
-//! What a text is made of: tokens, the places where it may be cut, and how much it says.
+//! What a text is made of: tokens, the places where it may be cut, and what it looks like.
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -76,50 +76,6 @@ pub fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// How much `text` says, in bits: how unlikely it is that the same text stands somewhere else by chance. Rough on purpose; a word of a
-/// language says little for its length, an opaque id says much.
-pub fn bits(text: &str) -> f64 {
-    let mut sum = 0.0;
-    let mut separators = 0.0;
-    let mut last = 0;
-    for token in tokens(text) {
-        separators += count(text.get(last..token.start).unwrap_or_default());
-        sum += token_bits(text.get(token.start..token.end).unwrap_or_default());
-        last = token.end;
-    }
-    separators += count(text.get(last..).unwrap_or_default());
-    sum + separators.min(8.0) * 0.75
-}
-
-fn token_bits(token: &str) -> f64 {
-    let length = count(token);
-    let digits = count_where(token, |c| c.is_numeric());
-    if digits == length {
-        return 3.32 * length;
-    }
-    if digits > 0.0 {
-        let word = token.trim_end_matches(|c: char| c.is_numeric());
-        let is_word_with_number = digits <= 2.0
-            && !word.is_empty()
-            && word.chars().all(char::is_lowercase)
-            && count(word) + digits == length
-            && count(word) > 2.0;
-        return if is_word_with_number { (2.2 * count(word)).min(12.0) + 3.32 * digits } else { 4.5 * length };
-    }
-    let upper = count_where(token, char::is_uppercase);
-    let mixed = upper > 1.0 && upper < length;
-    if mixed { 3.5 * length } else { (2.2 * length).min(12.0) + if length > 14.0 { length - 14.0 } else { 0.0 } }
-}
-
-fn count(text: &str) -> f64 {
-    count_where(text, |_| true)
-}
-
-fn count_where(text: &str, test: impl Fn(char) -> bool) -> f64 {
-    let n = text.chars().filter(|c| test(*c)).count();
-    f64::from(u32::try_from(n).unwrap_or(u32::MAX))
-}
-
 /// Whether `text` is opaque: made by a machine, not by a person; such a value means nothing by itself and may be another one tomorrow.
 pub fn is_opaque(text: &str) -> bool {
     let strong = tokens(text).iter().any(|t| {
@@ -162,14 +118,6 @@ pub fn is_date(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_say_more_than_words_and_words_more_than_small_numbers() {
-        assert!(bits("usr_8f3k2m1x") > 30.0);
-        assert!(bits("overdue") < 15.0 && bits("overdue") > 9.0);
-        assert!(bits("12") < 8.0 && bits("1") < 4.0 && bits("en") < 5.0);
-        assert!(bits("https://shop.example.com/api") > 30.0);
-    }
 
     #[test]
     fn cuts_fall_between_words() {

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What everyone may use, and the representations, from the first to the last: each uses only those before it.
-const ABOVE_THE_STAGES: [&str; 19] = [
+const ABOVE_THE_STAGES: [&str; 20] = [
     "diagnostics",  // what people are told
-    "text",         // how much a text says, and where it may be cut
+    "text",         // where a text may be cut, and what it looks like
     "names",        // whether two names mean the same
     "identifiers",  // names that are safe everywhere
     "rewrite",      // walks through expressions
@@ -21,6 +21,7 @@ const ABOVE_THE_STAGES: [&str; 19] = [
     "node",         // a value with its place in a file
     "hints",        // what a person told about a server
     "trace",        // a recording
+    "weight",       // how much a value says
     "script",       // the calls that count
     "index",        // where values stand
     "region",       // calls as a tree of loops

@@ -1,6 +1,6 @@
 //! References that give a value: found in one frame, tried out in all.
 
-use super::evidence::{distinct, evidence};
+use super::evidence::distinct;
 use super::pick::ONLY_ITEM;
 use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Place, Source, may_be_cut, scalar_text};
@@ -28,6 +28,13 @@ pub struct Candidate {
     pub guesses: Vec<String>,
 }
 
+impl Candidate {
+    /// Whether it takes something out of a result.
+    pub(super) fn is_of_a_result(&self) -> bool {
+        starts_from_a_result(&self.expr)
+    }
+}
+
 /// Where references are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum From {
@@ -45,6 +52,8 @@ const COST_OF_A_PLACE: f64 = 9.0;
 const COST_OF_AN_INPUT: f64 = 5.0;
 /// What a result costs more that only gives back what its call was told.
 const COST_OF_AN_ECHO: f64 = 4.0;
+/// What a place is worth more from which the same value was taken before.
+const WORTH_OF_BEING_KNOWN: f64 = 0.5;
 /// What a value is worth more whose name a hint prefers.
 const WORTH_OF_A_PREFERENCE: f64 = 4.0;
 
@@ -83,7 +92,7 @@ impl Explainer<'_> {
         if is_trivial(&first.value) {
             return if matches!(first.value, Value::Bool(_)) { self.named_alike(spot, uses) } else { Vec::new() };
         }
-        let evidence = evidence(uses);
+        let evidence = self.evidence(uses);
         let mut found = self.counters(spot, uses, evidence);
         found.extend(self.items_in_prose(uses, evidence));
         found.extend(self.known_before(spot, uses, evidence));
@@ -116,6 +125,7 @@ impl Explainer<'_> {
                         let Some(expr) = self.coerced(expr, uses) else { continue };
                         let base = if place.source == Source::Input { COST_OF_AN_INPUT } else { COST_OF_A_PLACE };
                         let cost = base + closed.cost + cut + if echo { COST_OF_AN_ECHO } else { 0.0 } + depth(&relative.path);
+                        let agreement = agreement.max(label(&expr).map_or(Agreement::None, |l| names::agreement(&words, &[l])));
                         // Names say nothing where the item itself was guessed.
                         let guessed = closed.guesses.iter().any(|g| !g.starts_with(ONLY_ITEM));
                         let named = if guessed { 0.0 } else { agreement.bits() };
@@ -193,10 +203,12 @@ impl Explainer<'_> {
         let around = self.bodies_around(spot.body);
         let known = self.known.get(text).map(Vec::as_slice).unwrap_or_default();
         let usable = known.iter().filter(|(body, _)| around.contains(body)).filter_map(|(_, expr)| self.coerced(expr.clone(), uses));
+        // What stands in a result may be equal by chance this time too; an input or a constant was itself made for the value.
+        let sameness = self.evidence_of_sameness(uses);
         usable
             .map(|expr| Candidate {
+                score: if starts_from_a_result(&expr) { evidence } else { sameness } - COST_OF_A_PLACE + WORTH_OF_BEING_KNOWN,
                 expr,
-                score: evidence - COST_OF_A_PLACE + 1.0,
                 source: Source::Task,
                 echo: false,
                 agreement: Agreement::None,
@@ -323,6 +335,20 @@ fn is_trivial(value: &Value) -> bool {
 
 fn depth(path: &[PathStep]) -> f64 {
     path.iter().map(|_| 0.25).sum()
+}
+
+/// Whether an expression takes something out of a result.
+fn starts_from_a_result(expr: &Expr) -> bool {
+    let mut found = false;
+    crate::rewrite::each(expr, &mut |part| found |= *part == Expr::name("steps"));
+    found
+}
+
+/// What stands before a part that is cut out of prose, in its line: the name that people read there.
+fn label(expr: &Expr) -> Option<&str> {
+    let Expr::Call(Function::Between, arguments) = expr else { return None };
+    let Some(Expr::Literal(Value::String(before))) = arguments.get(1) else { return None };
+    before.rsplit('\n').next()
 }
 
 /// A text as an expression.

@@ -8,7 +8,7 @@ use super::candidates::literal;
 use super::parts::{Part, unwrapped};
 use super::{Explainer, Origin, Spot, Use};
 use crate::index::open_json;
-use crate::text::bits;
+use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};
 use ltc_workflow::template::{Piece, Template};

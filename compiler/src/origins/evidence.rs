@@ -3,7 +3,7 @@
 use super::{Explainer, Use};
 use crate::index::{Place, Source, scalar_text};
 use crate::patterns::keys;
-use crate::text::bits;
+use crate::weight::bits_beside;
 use ltc_workflow::Value;
 use ltc_workflow::expr::Expr;
 use std::collections::BTreeSet;
@@ -15,6 +15,36 @@ pub(super) const OTHER_SCOPE: &str = "it comes from a call with another";
 const MOST_EVIDENCE: f64 = 48.0;
 
 impl Explainer<'_> {
+    /// What the uses say together: each different value counts once.
+    pub(super) fn evidence(&self, uses: &[Use]) -> f64 {
+        self.weight(uses, true)
+    }
+
+    /// The same for the same value at another place: that a day is near the clock does not make it less the same day.
+    pub(super) fn evidence_of_sameness(&self, uses: &[Use]) -> f64 {
+        self.weight(uses, false)
+    }
+
+    fn weight(&self, uses: &[Use], beside_the_clock: bool) -> f64 {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut sum = 0.0;
+        for used in uses {
+            let text = match scalar_text(&used.value) {
+                Some(text) => text.to_owned(),
+                None => ltc_workflow::json::to_canonical_string(&used.value),
+            };
+            if sum >= MOST_EVIDENCE {
+                break;
+            }
+            let clock = self.scripts.get(self.tree.run(used.frame)).and_then(|s| s.clock).filter(|_| beside_the_clock);
+            let says = bits_beside(&text, clock);
+            if seen.insert(text) {
+                sum += says;
+            }
+        }
+        sum.min(MOST_EVIDENCE)
+    }
+
     pub(super) fn varies_within_a_run(&self, uses: &[Use]) -> bool {
         uses.windows(2).any(|w| matches!(w, [a, b] if a.value != b.value && self.tree.run(a.frame) == self.tree.run(b.frame)))
     }
@@ -77,26 +107,6 @@ impl Explainer<'_> {
         let Some(hints) = script.calls.get(call).and_then(|act| script.hints(&act.server)) else { return false };
         keys(&place.path).iter().any(|key| hints.prefer.contains(*key))
     }
-}
-
-/// What the uses say together: each different value counts once.
-pub(super) fn evidence(uses: &[Use]) -> f64 {
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut sum = 0.0;
-    for used in uses {
-        let text = match scalar_text(&used.value) {
-            Some(text) => text.to_owned(),
-            None => ltc_workflow::json::to_canonical_string(&used.value),
-        };
-        if sum >= MOST_EVIDENCE {
-            break;
-        }
-        let says = bits(&text);
-        if seen.insert(text) {
-            sum += says;
-        }
-    }
-    sum.min(MOST_EVIDENCE)
 }
 
 /// How many different values there are.

@@ -1,119 +1,23 @@
 //! Values without a source: constants, and inputs with a default. None is given a source that it does not have.
 
+use super::candidates::From;
 use super::{Explainer, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::scalar_text;
 use crate::names;
 use crate::script::Script;
-use crate::secrecy::looks_secret;
-use crate::text::{bits, is_border, is_date, is_free_text, is_opaque};
+use crate::text::{is_border, is_date, is_free_text, is_opaque};
+use crate::weight::bits;
 use ltc_workflow::expr::{BinaryOp, Expr};
 use ltc_workflow::template::Template;
-use ltc_workflow::{Object, Value, json};
+use ltc_workflow::{Value, json};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
-/// The inputs of the workflow, and what they were in each run.
-#[derive(Debug, Default)]
-pub struct Inputs {
-    given: Vec<Object>,
-    schemas: Object,
-}
-
-impl Inputs {
-    /// The inputs that the recordings name.
-    pub fn given(scripts: &[Script]) -> Inputs {
-        let mut inputs = Inputs { given: scripts.iter().map(|s| s.input.clone()).collect(), schemas: Object::default() };
-        let mut names: Vec<SmolStr> = Vec::new();
-        for name in scripts.iter().flat_map(|s| s.input.keys()) {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
-        for name in names {
-            let values: Vec<Option<&Value>> = scripts.iter().map(|s| s.input.get(&name)).collect();
-            let default = values.iter().any(Option::is_none).then_some(Value::Null);
-            let schema = schema(values.into_iter().flatten(), default, !looks_secret(&name));
-            inputs.schemas.insert(name, schema);
-        }
-        inputs
-    }
-
-    /// What a run was given.
-    pub fn of(&self, run: usize) -> Option<&Object> {
-        self.given.get(run)
-    }
-
-    /// The schemas by name.
-    pub fn schemas(&self) -> Object {
-        self.schemas.clone()
-    }
-
-    /// What each run was given.
-    pub fn given_values(&self) -> Vec<Object> {
-        self.given.clone()
-    }
-
-    /// The input that has these values in the runs, made where there is none.
-    fn make(&mut self, wanted: &[SmolStr], values: &BTreeMap<usize, Value>, default: Option<Value>) -> SmolStr {
-        let holds =
-            |given: &[Object], name: &str| values.iter().all(|(run, value)| given.get(*run).and_then(|g| g.get(name)) == Some(value));
-        let fallback = SmolStr::new("input");
-        let mut tried = wanted
-            .iter()
-            .chain([&fallback])
-            .flat_map(|base| (1..1000).map(move |n| if n == 1 { base.clone() } else { SmolStr::new(format!("{base}_{n}")) }));
-        let mut first_choices = wanted.iter();
-        let name = first_choices
-            .find(|name| !self.schemas.contains_key(name) || holds(&self.given, name))
-            .cloned()
-            .or_else(|| tried.find(|name| !self.schemas.contains_key(name) || holds(&self.given, name)))
-            .unwrap_or(fallback.clone());
-        if !self.schemas.contains_key(&name) {
-            self.schemas.insert(name.clone(), schema(values.values(), default.clone(), true));
-            for (run, given) in self.given.iter_mut().enumerate() {
-                if let Some(value) = values.get(&run).or(default.as_ref()) {
-                    given.insert(name.clone(), value.clone());
-                }
-            }
-        }
-        name
-    }
-}
-
-/// The schema of an input: the type that all its values have, its default, and what it was, for people.
-fn schema<'v>(values: impl Iterator<Item = &'v Value>, default: Option<Value>, show: bool) -> Value {
-    let values: Vec<&Value> = values.collect();
-    let mut types: Vec<&str> = Vec::new();
-    for value in values.iter().copied().chain(default.iter()) {
-        if !types.contains(&value.type_name()) {
-            types.push(value.type_name());
-        }
-    }
-    if types.contains(&"number") {
-        types.retain(|t| *t != "integer");
-    }
-    let mut schema = Object::default();
-    match types.as_slice() {
-        [] => {}
-        [one] => schema.insert("type", Value::from(*one)),
-        several => schema.insert("type", several.iter().map(|t| Value::from(*t)).collect()),
-    }
-    match default {
-        Some(default) => schema.insert("default", default),
-        None if show => {
-            let mut examples: Vec<Value> = Vec::new();
-            for value in values {
-                if !examples.contains(value) && examples.len() < 3 {
-                    examples.push(value.clone());
-                }
-            }
-            schema.insert("examples", Value::array(examples));
-        }
-        None => {}
-    }
-    schema.into()
-}
+/// A constant that says less than this, in bits, stands in many results: that is not reported.
+const WORTH_A_REPORT: f64 = 7.0;
+/// The most results that are told to hold a constant by chance.
+const MOST_REPORTED: usize = 3;
 
 impl Explainer<'_> {
     /// What hints say of an argument: always the caller's, or never.
@@ -183,7 +87,8 @@ impl Explainer<'_> {
                 if let Some(diagnostic) = diagnostic {
                     self.tell(spot.node, diagnostic, []);
                 }
-                self.find(spot, Origin::Constant(value.clone()), "the same in every run, with no source".to_owned(), Vec::new());
+                let losers = self.taken_for_chance(spot, uses);
+                self.find(spot, Origin::Constant(value.clone()), "the same in every run, with no source".to_owned(), losers);
                 if matches!(value, Value::String(_)) {
                     self.know(spot, &value, Expr::Literal(value.clone()));
                 }
@@ -200,6 +105,28 @@ impl Explainer<'_> {
                 Some(Template::Expr(Expr::input(name)))
             }
         }
+    }
+
+    /// The results that hold a constant and were taken for chance, as the value says little and no name agrees: they are reported, not used.
+    fn taken_for_chance(&mut self, spot: &Spot, uses: &[Use]) -> Vec<(Expr, String)> {
+        if spot.node.is_none() || self.evidence(uses) < WORTH_A_REPORT || uses.iter().all(|u| self.is_schema_word(spot, &u.value, uses)) {
+            return Vec::new();
+        }
+        let mut found = self.scored_references(spot, uses, From::Anywhere);
+        found.retain(|c| c.is_of_a_result() && !c.echo && c.guesses.is_empty());
+        found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.source.cmp(&a.source)));
+        let mut exprs: Vec<Expr> = Vec::new();
+        for candidate in found {
+            if !exprs.contains(&candidate.expr) && exprs.len() < MOST_REPORTED {
+                exprs.push(candidate.expr);
+            }
+        }
+        let place = self.place_of(spot);
+        if let Some(value) = uses.first().filter(|_| !exprs.is_empty()).map(|u| &u.value) {
+            let told = taken_for_chance(place, value, exprs.iter().map(ToString::to_string));
+            self.tell(spot.node, told, exprs.clone());
+        }
+        exprs.into_iter().map(|expr| (expr, "equal by chance: it says little, and no name agrees".to_owned())).collect()
     }
 
     /// A list or an object that the model wrote as a whole.
@@ -251,7 +178,7 @@ impl Explainer<'_> {
     }
 
     /// Whether the tool's schema lists the value: an enum word, or the default.
-    fn is_schema_word(&self, spot: &Spot, value: &Value, uses: &[Use]) -> bool {
+    pub(super) fn is_schema_word(&self, spot: &Spot, value: &Value, uses: &[Use]) -> bool {
         let Some((server, tool)) = &spot.tool else { return false };
         let schema = self.script_of(uses).zip(spot.key()).and_then(|(script, key)| script.argument_schema(server, tool, key));
         schema.is_some_and(|s| self.is_listed(spot, value, uses) || s.get("default") == Some(value) || s.get("const") == Some(value))
@@ -317,6 +244,17 @@ fn says_who_or_what(text: &str) -> bool {
 fn shown(value: &Value) -> String {
     let text = json::to_string(value);
     if text.chars().count() <= 60 { text } else { format!("{}…", text.chars().take(60).collect::<String>()) }
+}
+
+fn taken_for_chance(place: String, value: &Value, places: impl Iterator<Item = String>) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Note,
+        "taken-for-chance",
+        place,
+        format!("{} also stands in a result, but says little, and no name agrees: it is a constant", shown(value)),
+    )
+    .candidates(places)
+    .help("the hint `prefer` names the result field to take; a second recording with other values decides by itself")
 }
 
 fn constant_output(place: String, value: &Value) -> Diagnostic {

@@ -4,8 +4,9 @@
 use super::pick::{equal, fields};
 use crate::index::scalar_text;
 use crate::names;
-use crate::text::{bits, is_date, is_opaque};
+use crate::text::{is_date, is_opaque};
 use crate::tree::is_reserved;
+use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
 use smol_str::SmolStr;

@@ -1,7 +1,7 @@
 //! One value, in all frames that use it: as a reference, as parts, or as itself.
 
 use super::candidates::Candidate;
-use super::evidence::{OTHER_SCOPE, evidence};
+use super::evidence::OTHER_SCOPE;
 use super::pick::ONLY_ITEM;
 use super::{Explainer, Finding, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
@@ -13,6 +13,8 @@ use smol_str::SmolStr;
 
 /// How many of the values that were found last may come again in another shape.
 const MOST_RECENT: usize = 24;
+/// A reference that explains no more than this beyond its cost, in bits, may be chance: without a name that agrees it is asked about.
+const THIN: f64 = 3.0;
 /// Two candidates closer than this, in bits, are both reported.
 const CLOSE: f64 = 6.0;
 
@@ -35,6 +37,9 @@ impl<'a> Explainer<'a> {
         // A word that the tool's schema lists was chosen from that list, wherever else it stands.
         if uses.iter().all(|u| self.is_listed(spot, &u.value, uses)) {
             references.retain(|c| c.source == crate::index::Source::Input);
+        } else if uses.iter().all(|u| self.is_schema_word(spot, &u.value, uses)) {
+            // The schema's default is what everyone writes who has nothing else to say.
+            references.retain(|c| c.source == crate::index::Source::Input || c.agreement != crate::names::Agreement::None);
         }
         if let Some(best) = references.first() {
             let expr = best.expr.clone();
@@ -193,12 +198,26 @@ impl<'a> Explainer<'a> {
             let exprs: Vec<Expr> = rivals.iter().map(|c| c.expr.clone()).chain([best.expr.clone()]).collect();
             self.tell(spot.node, several_origins(place, &best.expr, others), exprs);
         }
+        if self.may_be_chance(spot, best) {
+            let place = self.place_of(spot);
+            self.tell(spot.node, equal_by_chance(place, &best.expr), [best.expr.clone()]);
+        }
         for guess in &best.guesses {
             let place = self.place_of(spot);
             let exprs: Vec<Expr> = close.iter().map(|c| c.expr.clone()).chain([best.expr.clone()]).collect();
             let confirmed = self.runs_of(uses) > 1;
             self.tell(spot.node, picked_by_order(place, &best.expr, guess, close.iter().map(|c| c.expr.to_string()), confirmed), exprs);
         }
+    }
+
+    /// Whether a reference rests on nothing but a value that says little. What was guessed on the way is asked about anyway.
+    fn may_be_chance(&self, spot: &Spot, best: &Candidate) -> bool {
+        spot.node.is_some()
+            && best.is_of_a_result()
+            && best.agreement == crate::names::Agreement::None
+            && best.score < THIN
+            && !best.pinned
+            && best.guesses.is_empty()
     }
 
     /// Remembers what a text was taken for: where it is used again, it is the same.
@@ -224,8 +243,8 @@ impl<'a> Explainer<'a> {
 
     fn evidence_text(&self, best: &Candidate, uses: &[Use]) -> String {
         let mut parts = vec![match uses.len() {
-            1 => format!("equal, {:.0} bits", evidence(uses)),
-            n => format!("equal in {n} calls, {:.0} bits", evidence(uses)),
+            1 => format!("equal, {:.0} bits", self.evidence(uses)),
+            n => format!("equal in {n} calls, {:.0} bits", self.evidence(uses)),
         }];
         match best.agreement {
             crate::names::Agreement::Strong => parts.push("the names agree".to_owned()),
@@ -289,6 +308,16 @@ fn several_origins(place: String, taken: &Expr, others: Vec<String>) -> Diagnost
     Diagnostic::new(Severity::Question, "several-origins", place, format!("the value stands in several places; `{taken}` was taken"))
         .candidates(others)
         .help("the hint `prefer` names the result field to take; a second recording with other values decides by itself")
+}
+
+fn equal_by_chance(place: String, taken: &Expr) -> Diagnostic {
+    Diagnostic::new(
+        Severity::Question,
+        "equal-by-chance",
+        place,
+        format!("`{taken}` was taken because it is equal, but the value says little and no name agrees: it may be chance"),
+    )
+    .help("the hint `constants` says that the value never changes, `prefer` that the result field is the one; a second recording decides by itself")
 }
 
 fn picked_by_order(place: String, taken: &Expr, guess: &str, others: impl Iterator<Item = String>, confirmed: bool) -> Diagnostic {

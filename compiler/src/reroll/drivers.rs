@@ -5,7 +5,7 @@ use crate::names;
 use crate::patterns::{self, Hit, Homes, Pattern, PatternStep, Root, followed, leaves, patterns};
 use crate::region::{Item, LoopKind, Region, Signature, signature};
 use crate::script::{Act, Script};
-use crate::text::bits;
+use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::document::ToolEffect;
 use std::collections::BTreeMap;
