@@ -86,10 +86,12 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
     // What a lint calls an error was recorded, and went well: only its warnings count here.
     let servers: Vec<_> = scripts.iter().flat_map(|script| script.servers.iter().cloned()).collect();
     diagnostics.extend(lint::lint(&lowered.workflow, &servers).into_iter().filter(|d| d.severity == Severity::Warning));
-    diagnostics.extend(verdict.diagnostics.iter().cloned());
+    // Where the reason is known why nothing can be written, that the replay differs is no news.
+    let has_reason = diagnostics.iter().any(|d: &Diagnostic| d.severity == Severity::Error);
+    diagnostics.extend(verdict.diagnostics.iter().filter(|d| !has_reason || d.code != verify::REPLAY_DIFFERS).cloned());
     let diagnostics = plan.secrets.hidden_in(diagnostics).into_iter().map(Diagnostic::visible).collect();
     Compilation {
-        workflow: Some(lowered.workflow),
+        workflow: plan.is_whole(&lowered.alive).then_some(lowered.workflow),
         explanation: explanation.without(&plan.secrets),
         diagnostics,
         given: lowered.given,

@@ -111,7 +111,17 @@ impl Lowering<'_> {
         let nodes = self.plan.tree.body(body).map(|b| b.nodes.clone()).unwrap_or_default();
         let mut steps: Vec<Step> = Vec::new();
         let mut open: Option<(usize, Vec<Case>)> = None;
-        for node in nodes.into_iter().filter(|n| self.alive.contains(n)) {
+        let part: BTreeSet<usize> = nodes.iter().filter(|n| self.alive.contains(n)).filter_map(|n| self.switch_of(*n)).collect();
+        for node in nodes {
+            if !self.alive.contains(&node) {
+                // A way on which nothing is left to do is a way all the same: who goes there is at the end, and nobody has to be asked.
+                if let Some(Presence::Case { switch, when }) = self.plan.presence.get(&node)
+                    && part.contains(switch)
+                {
+                    steps.extend(self.add_to_case(&mut open, *switch, when, None));
+                }
+                continue;
+            }
             let Some(mut step) = self.step(node) else { continue };
             let anew = self.asked_anew(&mut step, body);
             if !anew.is_empty() {
@@ -120,15 +130,7 @@ impl Lowering<'_> {
             }
             match self.plan.presence.get(&node) {
                 Some(Presence::Case { switch, when }) => {
-                    let when = self.names.in_expr(when.clone());
-                    if open.as_ref().is_some_and(|(number, _)| number != switch) {
-                        steps.extend(self.switch(open.take()));
-                    }
-                    let (_, cases) = open.get_or_insert_with(|| (*switch, Vec::new()));
-                    match cases.iter_mut().find(|c| c.when.as_ref() == Some(&when)) {
-                        Some(case) => case.steps.push(step),
-                        None => cases.push(Case { when: Some(when), steps: vec![step] }),
-                    }
+                    steps.extend(self.add_to_case(&mut open, *switch, when, Some(step)));
                 }
                 Some(Presence::When(when)) => {
                     steps.extend(self.switch(open.take()));
@@ -143,6 +145,26 @@ impl Lowering<'_> {
         }
         steps.extend(self.switch(open));
         steps
+    }
+
+    /// The switch that a node is in a case of.
+    fn switch_of(&self, node: NodeId) -> Option<usize> {
+        match self.plan.presence.get(&node)? {
+            Presence::Case { switch, .. } => Some(*switch),
+            Presence::When(_) => None,
+        }
+    }
+
+    /// Adds a step to a case of the open switch, or the case alone; the switch that was open before, if that is another.
+    fn add_to_case(&mut self, open: &mut Option<(usize, Vec<Case>)>, switch: usize, when: &Expr, step: Option<Step>) -> Option<Step> {
+        let before = if open.as_ref().is_some_and(|(number, _)| *number != switch) { self.switch(open.take()) } else { None };
+        let when = self.names.in_expr(when.clone());
+        let (_, cases) = open.get_or_insert_with(|| (switch, Vec::new()));
+        match cases.iter_mut().find(|c| c.when.as_ref() == Some(&when)) {
+            Some(case) => case.steps.extend(step),
+            None => cases.push(Case { when: Some(when), steps: step.into_iter().collect() }),
+        }
+        before
     }
 
     /// What a hint wants asked again right before each use: copies of the steps whose results `step` uses, where another step used them
@@ -202,7 +224,9 @@ impl Lowering<'_> {
         let (_, mut cases) = open?;
         let id = self.names.fresh("route");
         let opposite = matches!(cases.as_slice(), [a, b] if is_opposite(a.when.as_ref(), b.when.as_ref()));
-        if opposite {
+        if opposite && cases.iter().any(|c| c.steps.is_empty()) {
+            cases.retain(|c| !c.steps.is_empty());
+        } else if opposite {
             if let Some(last) = cases.last_mut() {
                 last.when = None;
             }

@@ -35,8 +35,8 @@ use crate::script::Script;
 use crate::secrecy::Secrets;
 use crate::tree::{BodyId, FrameId, NodeId, Tree};
 pub use inputs::Inputs;
-use ltc_workflow::expr::Expr;
-use ltc_workflow::template::Template;
+use ltc_workflow::expr::{BinaryOp, Expr};
+use ltc_workflow::template::{Piece, Template};
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,6 +142,10 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
     explainer.body(BodyId(0));
     let output = explainer.output();
     for (node, place) in std::mem::take(&mut explainer.unexplained_calls) {
+        let has_reason = |told: &Told| told.node == Some(node) && told.diagnostic.severity == Severity::Error;
+        if explainer.diagnostics.iter().any(has_reason) {
+            continue;
+        }
         explainer.tell(Some(node), without_origin(place), []);
     }
     Plan {
@@ -181,6 +185,49 @@ impl Explainer<'_> {
 
     fn output(&mut self) -> Option<Template> {
         let runs = self.tree.body(BodyId(0)).map(|b| b.frames.clone()).unwrap_or_default();
+        let (with, without): (Vec<FrameId>, Vec<FrameId>) =
+            runs.into_iter().partition(|frame| self.scripts.get(self.tree.run(*frame)).is_some_and(|s| s.output.is_some()));
+        let output = self.output_of(with)?;
+        Some(without.into_iter().fold(output, |output, frame| self.safe_in("output", output, frame)))
+    }
+
+    /// What gives nothing instead of failing in a run that went another way, and returned nothing that is known.
+    fn safe_in(&mut self, place: &str, output: Template, frame: FrameId) -> Template {
+        if self.template_in(&output, frame).is_some() {
+            return output;
+        }
+        let or = |expr: Expr, value: Value| expr.binary(BinaryOp::Coalesce, Expr::Literal(value));
+        let safe = match output {
+            Template::Expr(expr) => Template::Expr(or(expr, Value::Null)),
+            Template::Object(entries) => Template::Object(
+                entries
+                    .into_iter()
+                    .map(|(key, t)| {
+                        let t = self.safe_in(&format!("{place} {key}"), t, frame);
+                        (key, t)
+                    })
+                    .collect(),
+            ),
+            Template::Array(items) => Template::Array(items.into_iter().map(|t| self.safe_in(place, t, frame)).collect()),
+            Template::Text(pieces) => Template::Text(
+                pieces
+                    .into_iter()
+                    .map(|piece| match piece {
+                        Piece::Expr(expr) => Piece::Expr(or(expr, Value::from(""))),
+                        Piece::Text(_) => piece,
+                    })
+                    .collect(),
+            ),
+            Template::Literal(_) => output,
+        };
+        if self.template_in(&safe, frame).is_some() {
+            return safe;
+        }
+        self.tell(None, literals::output_without_source(place.to_owned()), []);
+        Template::Literal(Value::Null)
+    }
+
+    fn output_of(&mut self, runs: Vec<FrameId>) -> Option<Template> {
         let uses: Vec<Use> = runs
             .into_iter()
             .filter_map(|frame| {

@@ -3,7 +3,7 @@
 use crate::diagnostics::Diagnostic;
 use crate::script::{Given, Script};
 use crate::secrecy::Secrets;
-use crate::tree::{NodeId, Tree};
+use crate::tree::{NodeId, NodeKind, Tree};
 use ltc_workflow::document::Duration;
 use ltc_workflow::expr::Expr;
 use ltc_workflow::template::Template;
@@ -115,6 +115,15 @@ pub enum Origin {
 }
 
 impl Plan {
+    /// Whether it is known of all of these nodes what they do: else there is a gap where a step should be, and an error that says why.
+    pub fn is_whole(&self, alive: &BTreeSet<NodeId>) -> bool {
+        let does = |node: &NodeId| match self.tree.node(*node).map(|n| &n.kind) {
+            Some(NodeKind::Call { .. } | NodeKind::Loop { .. }) => self.points.contains_key(node),
+            Some(NodeKind::List { .. }) | None => true,
+        };
+        alive.iter().all(does)
+    }
+
     /// The scripts with only the calls of nodes that are alive: what the workflow must make.
     pub fn made(&self, scripts: &[Script], alive: &BTreeSet<NodeId>) -> Vec<Script> {
         scripts.iter().enumerate().map(|(run, script)| script.only(&self.tree.calls_at(alive, run))).collect()

@@ -35,6 +35,9 @@ use replay::Replay;
 use secrets::Learned;
 use std::fmt;
 
+/// The code of what is not as recorded.
+pub const REPLAY_DIFFERS: &str = "replay-differs";
+
 /// What came out of verifying a workflow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
@@ -78,7 +81,7 @@ pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
         let name = name(trace, number, traces.len());
         let not_taken = script.input.keys().filter(|key| !workflow.inputs.contains_key(key));
         verdict.diagnostics.extend(not_taken.map(|key| messages::input_not_taken(&name, key)));
-        verdict.run(&mut left, workflow, &Run { name, script: &script, output: trace.output.as_ref() }, &starts);
+        verdict.run(&mut left, workflow, &Run { name, script: &script, output: trace.output.as_ref(), may_ask: true }, &starts);
     }
     verdict.finish()
 }
@@ -89,7 +92,8 @@ pub fn verify_compiled(workflow: &Workflow, traces: &[Trace], scripts: &[Script]
     let mut left = counterfactual::MOST_CALLS;
     for (number, ((trace, script), given)) in traces.iter().zip(scripts).zip(given).enumerate() {
         let start = start::known(workflow, script, &given.input, given.secrets.clone());
-        verdict.run(&mut left, workflow, &Run { name: name(trace, number, traces.len()), script, output: trace.output.as_ref() }, &[start]);
+        let name = name(trace, number, traces.len());
+        verdict.run(&mut left, workflow, &Run { name, script, output: trace.output.as_ref(), may_ask: false }, &[start]);
     }
     verdict.finish()
 }
@@ -99,6 +103,8 @@ struct Run<'r> {
     name: String,
     script: &'r Script,
     output: Option<&'r Value>,
+    /// Whether the workflow may ask a person on the recorded way: somebody may have written that into it, the compiler never does.
+    may_ask: bool,
 }
 
 impl Run<'_> {
@@ -136,7 +142,7 @@ impl Verdict {
         let Some((start, replay)) = best(workflow, &recording, starts) else { return };
         let messages = messages::recorded(workflow, run, &replay);
         self.diagnostics.extend(messages.into_iter().map(|d| d.renamed(|text| replay.learned.hide(text, &workflow.secrets))));
-        if replay.breaches.iter().any(|b| messages::is_error(workflow, b)) {
+        if replay.breaches.iter().any(|b| messages::is_error(workflow, b)) || !(run.may_ask || replay.asked.is_empty()) {
             let why = "the workflow does not do what was recorded".to_owned();
             self.not_tried.push(NotTried { world: run.placed("counterfactual worlds"), why });
             return;

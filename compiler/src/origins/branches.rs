@@ -53,7 +53,7 @@ impl Explainer<'_> {
         let covers = (0..frames.len()).all(|i| groups.iter().any(|(set, _)| set.get(i) == Some(&true)));
         if groups.len() > 1
             && covers
-            && let Some(tests) = switch_tests(&known, &groups.iter().map(|(set, _)| set.clone()).collect::<Vec<_>>())
+            && let Some(tests) = self.switch_tests(&known, frames, &groups.iter().map(|(set, _)| set.clone()).collect::<Vec<_>>())
         {
             let switch = self.switches;
             self.switches += 1;
@@ -67,7 +67,7 @@ impl Explainer<'_> {
             return;
         }
         for (set, nodes) in groups {
-            let tests = separate::separate(&known, &[], &set);
+            let tests = self.tests(&known, frames, &set);
             match tests.first() {
                 Some(best) => {
                     for node in &nodes {
@@ -85,11 +85,12 @@ impl Explainer<'_> {
     pub(super) fn unexplained(&mut self, body: BodyId, frames: &[FrameId], set: &[bool], nodes: &[NodeId]) {
         let in_loop = frames.iter().any(|f| self.tree.frame(*f).is_some_and(|f| f.of.is_some()));
         let reads = nodes.iter().all(|n| self.only_reads(*n));
+        let parting = self.parting(body, frames, set, nodes);
         if reads {
             // They may be dead; where they are not, the workflow cannot be written.
             for node in nodes.iter().filter(|_| !in_loop) {
                 let place = self.place_of(&Spot { node: Some(*node), body, tool: None, path: Vec::new() });
-                self.tell(Some(*node), runs_part_unseen(place), []);
+                self.tell(Some(*node), runs_part_unseen(place, &parting), parting.compared.clone());
             }
             return;
         }
@@ -108,9 +109,50 @@ impl Explainer<'_> {
             if let Some(Template::Expr(expr)) = self.literal(&spot, &uses) {
                 self.presence.insert(*node, Presence::When(expr));
                 let place = self.place_of(&Spot { path: Vec::new(), ..spot });
-                self.tell(Some(*node), unexplained_branch(place), []);
+                self.tell(Some(*node), unexplained_branch(place, &parting), parting.compared.clone());
             }
         }
+    }
+
+    /// The tests that separate the frames that went a way, cheapest first: those that the language's own evaluation finds true and false where
+    /// they should be.
+    fn tests(&self, known: &[Feature], frames: &[FrameId], way: &[bool]) -> Vec<Test> {
+        let mut tests = separate::separate(known, &[], way);
+        tests.retain(|t| frames.iter().zip(way).all(|(frame, reached)| self.value_in(&t.expr, *frame) == Some(Value::Bool(*reached))));
+        tests
+    }
+
+    /// One field that has, in the frames of each way, a value of its own.
+    fn switch_tests(&self, known: &[Feature], frames: &[FrameId], ways: &[Vec<bool>]) -> Option<Vec<Expr>> {
+        let mut found: Vec<(f64, Vec<Expr>)> = Vec::new();
+        for feature in known {
+            let tests: Option<Vec<Test>> = ways
+                .iter()
+                .map(|way| {
+                    let tests = self.tests(std::slice::from_ref(feature), frames, way);
+                    tests
+                        .into_iter()
+                        .find(|t| matches!(&t.expr, Expr::Binary(BinaryOp::Equal, _, _)) || matches!(t.expr, Expr::Not(_) | Expr::Key(..)))
+                })
+                .collect();
+            if let Some(tests) = tests {
+                found.push((tests.iter().map(|t| t.cost).sum(), tests.into_iter().map(|t| t.expr).collect()));
+            }
+        }
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found.into_iter().next().map(|(_, tests)| tests)
+    }
+
+    /// Which runs go which way, and what was known of all of them when they parted.
+    fn parting(&self, body: BodyId, frames: &[FrameId], set: &[bool], nodes: &[NodeId]) -> Parting {
+        const MOST: usize = 6;
+        let runs = |wanted: bool| {
+            let frames = frames.iter().zip(set).filter(move |(_, reached)| **reached == wanted);
+            let runs: std::collections::BTreeSet<usize> = frames.map(|(frame, _)| self.tree.run(*frame) + 1).collect();
+            runs.into_iter().map(|run| run.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let known = nodes.first().map(|first| self.known_of(body, *first, frames)).unwrap_or_default();
+        Parting { with: runs(true), without: runs(false), compared: known.into_iter().map(|f| f.expr).take(MOST).collect() }
     }
 
     pub(super) fn only_reads(&self, node: NodeId) -> bool {
@@ -143,27 +185,6 @@ impl Explainer<'_> {
     }
 }
 
-/// One field that has, in the frames of each way, a value of its own.
-fn switch_tests(known: &[Feature], ways: &[Vec<bool>]) -> Option<Vec<Expr>> {
-    let mut found: Vec<(f64, Vec<Expr>)> = Vec::new();
-    for feature in known {
-        let tests: Option<Vec<Test>> = ways
-            .iter()
-            .map(|way| {
-                let tests = separate::separate(std::slice::from_ref(feature), &[], way);
-                tests
-                    .into_iter()
-                    .find(|t| matches!(&t.expr, Expr::Binary(BinaryOp::Equal, _, _)) || matches!(t.expr, Expr::Not(_) | Expr::Key(..)))
-            })
-            .collect();
-        if let Some(tests) = tests {
-            found.push((tests.iter().map(|t| t.cost).sum(), tests.into_iter().map(|t| t.expr).collect()));
-        }
-    }
-    found.sort_by(|a, b| a.0.total_cmp(&b.0));
-    found.into_iter().next().map(|(_, tests)| tests)
-}
-
 fn parts_ways(place: String, tests: Vec<String>) -> Diagnostic {
     Diagnostic::new(Severity::Warning, "runs-part", place, "the runs part here; each way has its own value of one field").candidates(tests)
 }
@@ -177,16 +198,35 @@ fn reached_by_test(place: String, best: &Test, tests: &[Test]) -> Diagnostic {
         .candidates(rivals)
 }
 
-fn runs_part_unseen(place: String) -> Diagnostic {
-    Diagnostic::new(Severity::Error, "runs-part", place, "the runs part here, and nothing that is known before tells them apart")
+/// Runs that part without a test.
+struct Parting {
+    with: String,
+    without: String,
+    compared: Vec<Expr>,
+}
+
+impl Parting {
+    /// The runs, and what was compared.
+    fn told(&self) -> String {
+        let compared = match self.compared.as_slice() {
+            [] => "nothing is known before".to_owned(),
+            several => format!("compared: {}", several.iter().map(|e| format!("`{e}`")).collect::<Vec<_>>().join(", ")),
+        };
+        format!("made in run {}, not in run {}; {compared}", self.with, self.without)
+    }
+}
+
+fn runs_part_unseen(place: String, parting: &Parting) -> Diagnostic {
+    let message = format!("the runs part here, and nothing that is known before tells them apart ({})", parting.told());
+    Diagnostic::new(Severity::Error, "runs-part", place, message)
         .help("give the runs an input that says which way to go, or compile them as separate workflows")
 }
 
-fn unexplained_branch(place: String) -> Diagnostic {
+fn unexplained_branch(place: String, parting: &Parting) -> Diagnostic {
     Diagnostic::new(
         Severity::Question,
         "branch-without-test",
         place,
-        "reached in some runs only, and nothing that is known tells them apart: an input decides",
+        format!("reached in some runs only, and nothing that is known tells them apart: an input decides ({})", parting.told()),
     )
 }

@@ -31,7 +31,7 @@ impl Explainer<'_> {
         if is_input {
             let names = self.input_names(spot);
             let values = self.by_run(uses)?;
-            let input = self.inputs.make(&names, &values, None);
+            let input = self.inputs.make(&names, &values, self.of_other_ways(&values));
             self.find(spot, Origin::Input(input.clone()), "the hint `inputs`".to_owned(), Vec::new());
             return Some(Template::Expr(Expr::input(input)));
         }
@@ -61,6 +61,11 @@ impl Explainer<'_> {
             }
         }
         Some(values)
+    }
+
+    /// What an input is in runs that did not get to where it is used: nothing.
+    fn of_other_ways(&self, values: &BTreeMap<usize, Value>) -> Option<Value> {
+        (values.len() < self.scripts.len()).then_some(Value::Null)
     }
 
     /// Names for an input that an argument becomes: its own, then with the tool's.
@@ -203,7 +208,7 @@ impl Explainer<'_> {
             return Some(Template::Literal(Value::Null));
         }
         let names = self.input_names(spot);
-        let name = self.inputs.make(&names, &values, None);
+        let name = self.inputs.make(&names, &values, self.of_other_ways(&values));
         let place = self.place_of(spot);
         self.tell(spot.node, varies(place, &name), []);
         self.find(spot, Origin::Input(name.clone()), "differs between the runs, with no source".to_owned(), Vec::new());
@@ -213,6 +218,13 @@ impl Explainer<'_> {
     /// An argument that only some runs gave, with no source.
     pub(super) fn optional_input(&mut self, spot: &Spot, there: &[Use], missing: &[&Use]) -> Option<Template> {
         let mut values = self.by_run(there)?;
+        if let Some(null) = there.iter().find(|u| u.value.is_null()) {
+            // An input that is null says that the argument is left out: it cannot say too that it is there, and null.
+            let (sent, left_out) = (self.tree.run(null.frame) + 1, missing.first().map_or(0, |u| self.tree.run(u.frame) + 1));
+            let place = self.place_of(spot);
+            self.tell(spot.node, null_or_missing(place, sent, left_out), []);
+            return None;
+        }
         for used in missing {
             if values.insert(self.tree.run(used.frame), Value::Null).is_some() {
                 return None;
@@ -261,7 +273,7 @@ fn constant_output(place: String, value: &Value) -> Diagnostic {
     Diagnostic::new(Severity::Question, "constant-output", place, format!("{} has no source: every run will return it", shown(value)))
 }
 
-fn output_without_source(place: String) -> Diagnostic {
+pub(super) fn output_without_source(place: String) -> Diagnostic {
     Diagnostic::new(
         Severity::Question,
         "output-without-source",
@@ -306,6 +318,11 @@ fn no_source(place: String, value: &Value, input: &str) -> Diagnostic {
         format!("{} comes from nowhere in the recording; it is the default of the input `{input}`", shown(value)),
     )
     .help("a result that was cut off may have held it; the hint `constants` says that it never changes")
+}
+
+fn null_or_missing(place: String, sent: usize, left_out: usize) -> Diagnostic {
+    let message = format!("run {sent} sends null here and run {left_out} leaves it out, and nothing that is known tells the runs apart");
+    Diagnostic::new(Severity::Error, "runs-part", place, message).help("compile the runs as separate workflows")
 }
 
 fn varies(place: String, input: &str) -> Diagnostic {

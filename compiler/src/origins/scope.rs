@@ -68,6 +68,11 @@ impl<'a> Explainer<'a> {
         evaluate(expr, &FrameScope { explainer: self, frame }, &mut Budget::default()).ok().flatten()
     }
 
+    /// Whether `expr` leaves out what it stands for in `frame`; where it fails it does not.
+    pub fn leaves_out(&self, expr: &Expr, frame: FrameId) -> bool {
+        matches!(evaluate(expr, &FrameScope { explainer: self, frame }, &mut Budget::default()), Ok(None))
+    }
+
     /// The value of `template` in `frame`, where it has one.
     pub fn template_in(&self, template: &Template, frame: FrameId) -> Option<Value> {
         template.evaluate(&FrameScope { explainer: self, frame }, &mut Budget::default()).ok().flatten()

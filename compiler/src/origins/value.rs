@@ -130,7 +130,7 @@ impl<'a> Explainer<'a> {
         }
         for candidate in self.references(spot, &there) {
             let expr = candidate.expr.clone().binary(BinaryOp::Coalesce, Expr::Omit);
-            if missing.iter().all(|u| self.value_in(&expr, u.frame).is_none()) {
+            if missing.iter().all(|u| self.leaves_out(&expr, u.frame)) && self.gives(&expr, &there) {
                 self.note_reference(spot, &there, &[candidate]);
                 return Some(Template::Expr(expr));
             }

@@ -24,7 +24,7 @@ pub fn recorded(workflow: &Workflow, run: &Run, replay: &Replay) -> Vec<Diagnost
         found.truncate(MOST_TOLD);
         found.push(error("the recording", format!("{more} more differences")));
     }
-    found.extend(replay.asked.iter().take(MOST_TOLD).map(|step| asks(&at(step))));
+    found.extend(replay.asked.iter().take(MOST_TOLD).map(|step| asks(&at(step), run.may_ask)));
     found.into_iter().map(|d| Diagnostic { place: run.placed(&d.place), ..d }).collect()
 }
 
@@ -98,7 +98,7 @@ fn at(step: &StepKey) -> String {
 }
 
 fn error(place: impl Into<String>, message: String) -> Diagnostic {
-    Diagnostic::new(Severity::Error, "replay-differs", place, message)
+    Diagnostic::new(Severity::Error, super::REPLAY_DIFFERS, place, message)
 }
 
 fn differs(place: &str, act: Option<&Act>, difference: &Difference) -> Diagnostic {
@@ -157,7 +157,10 @@ fn open_output(difference: &Difference) -> Diagnostic {
     Diagnostic::new(Severity::Question, "open-output", "output", message)
 }
 
-fn asks(place: &str) -> Diagnostic {
+fn asks(place: &str, may: bool) -> Diagnostic {
+    if !may {
+        return Diagnostic::new(Severity::Error, "asks-a-person", place, "asks a person where the recorded run asked nobody");
+    }
     Diagnostic::new(Severity::Note, "asks-a-person", place, "asks a person; the recording has no answer, so null was given")
 }
 

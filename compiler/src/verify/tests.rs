@@ -244,6 +244,14 @@ fn what_no_recording_can_answer_is_told() {
         verify(&workflow("steps:\n  - id: ask\n    escalate: { role: boss, message: Really? }\n"), &[trace("{}", "a/get {} -> 1")], false);
     assert_eq!(told(&asks), ["note asks-a-person step ask: asks a person; the recording has no answer, so null was given"]);
     assert!(asks.replays());
+    // Somebody may have written a question into a workflow; one that was just compiled asks nobody on the way that was recorded.
+    let recorded = trace("{}", "a/get {} -> 1");
+    let script = script::read(&recorded, false, &mut Vec::new());
+    let known = Given { input: Object::default(), secrets: std::collections::BTreeMap::new() };
+    let asks = workflow("steps:\n  - id: ask\n    escalate: { role: boss, message: Really? }\n");
+    let compiled = verify_compiled(&asks, &[recorded], &[script], &[known]);
+    assert_eq!(told(&compiled), ["error asks-a-person step ask: asks a person where the recorded run asked nobody"]);
+    assert!(!compiled.replays());
     let runs = verify(&workflow("steps:\n  - { id: other, run: other-workflow }\n"), &[trace("{}", "a/get {} -> 1")], false);
     assert_eq!(told(&runs), ["error replay-differs step other: runs the workflow other-workflow, of which the recording knows nothing"]);
 }
