@@ -128,22 +128,34 @@ pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> B
     let Some(act) = script.calls.get(call) else { return found };
     for (argument, value) in leaves(act) {
         let Some(text) = scalar_text(value) else { continue };
+        let mut seen = FxHashSet::default();
         let places = index.places(text);
         if !places.is_empty() {
-            places.iter().for_each(|place| add(script, homes, call, &argument, text, place, &mut found));
+            places.iter().filter(|p| is_new(p, &mut seen)).for_each(|place| add(script, homes, call, &argument, text, place, &mut found));
             continue;
         }
         if matches!(value, Value::Number(_)) {
             continue;
         }
+        let mut parts = FxHashSet::default();
         for (start, end) in windows(text) {
             let part = text.get(start..end).unwrap_or_default();
-            if bits(part) >= LEAST_BITS_OF_A_PART {
-                index.places(part).iter().for_each(|place| add(script, homes, call, &argument, part, place, &mut found));
+            let places = index.places(part);
+            if !places.is_empty() && parts.insert(part) && bits(part) >= LEAST_BITS_OF_A_PART {
+                places
+                    .iter()
+                    .filter(|p| is_new(p, &mut seen))
+                    .for_each(|place| add(script, homes, call, &argument, part, place, &mut found));
             }
         }
     }
     found
+}
+
+/// Whether a place says something that another place in the same value did not: the patterns of an argument are those of its first part
+/// there, and long texts that share their words have very many.
+fn is_new(place: &Place, seen: &mut FxHashSet<(usize, bool)>) -> bool {
+    seen.insert((place.path.as_ptr().addr(), place.span.is_some()))
 }
 
 /// The patterns by which a call's arguments follow another list: the item that holds an argument has a field that stands in that list, in

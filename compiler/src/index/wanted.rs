@@ -1,0 +1,78 @@
+//! What is looked for: every value that is used, and its parts.
+
+use super::hashes::tree_hash;
+use super::windows::{MOST_TOKENS_OF_A_TEXT, may_be_cut, windows};
+use super::{MOST_LAYERS, open_json};
+use crate::text::{hash, tokens};
+use crate::weight::bits;
+use ltc_workflow::Value;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How much a part of a text must say to be looked for inside other texts.
+const LEAST_BITS_IN_PROSE: f64 = 10.0;
+
+/// What is looked for.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub texts: FxHashSet<u64>,
+    pub trees: FxHashSet<u64>,
+    /// For the first token of each part of a text: of how many tokens the parts are.
+    pub starts: FxHashMap<u64, Vec<usize>>,
+}
+
+impl Wanted {
+    /// Looks for `value`, and for what it holds.
+    pub fn add(&mut self, value: &Value, layers: usize) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                self.texts.insert(hash(number.as_str()));
+                if number.as_str().len() > 2 {
+                    self.add_start(number.as_str());
+                }
+            }
+            Value::String(text) => self.add_text(text, layers),
+            Value::Array(items) => {
+                self.trees.insert(tree_hash(value));
+                items.iter().for_each(|item| self.add(item, layers));
+            }
+            Value::Object(object) => {
+                self.trees.insert(tree_hash(value));
+                object.iter().for_each(|(_, item)| self.add(item, layers));
+            }
+        }
+    }
+
+    fn add_text(&mut self, text: &str, layers: usize) {
+        self.texts.insert(hash(text));
+        if may_be_cut(text) {
+            self.add_start(text);
+        }
+        for (start, end) in windows(text) {
+            let part = text.get(start..end).unwrap_or_default();
+            self.texts.insert(hash(part));
+            if may_be_cut(part) && bits(part) >= LEAST_BITS_IN_PROSE {
+                self.add_start(part);
+            }
+        }
+        if layers < MOST_LAYERS
+            && let Some(inner) = open_json(text)
+        {
+            self.add(&inner, layers + 1);
+        }
+    }
+
+    fn add_start(&mut self, part: &str) {
+        let tokens = tokens(part);
+        if tokens.len() > MOST_TOKENS_OF_A_TEXT {
+            return;
+        }
+        if let (Some(first), Some(last)) = (tokens.first(), tokens.last()) {
+            self.texts.insert(hash(part.get(first.start..last.end).unwrap_or_default()));
+            let counts = self.starts.entry(hash(part.get(first.start..first.end).unwrap_or_default())).or_default();
+            if !counts.contains(&tokens.len()) {
+                counts.push(tokens.len());
+            }
+        }
+    }
+}
