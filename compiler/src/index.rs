@@ -73,9 +73,14 @@ const MOST_LAYERS: usize = 4;
 
 /// The index of a script: what its arguments and output hold, and the keys by which items of lists may have been picked.
 pub fn build(script: &Script) -> Index {
-    let index = Index::of(script, &[]);
+    let mut wanted = Wanted::of(script);
+    let index = walk::walk(script, &wanted);
     let keys = index.keys_of_items(script);
-    if keys.is_empty() { index } else { Index::of(script, &keys) }
+    if keys.is_empty() {
+        return index;
+    }
+    keys.iter().for_each(|key| wanted.add(key, 0));
+    walk::walk(script, &wanted)
 }
 
 /// The most items whose fields are looked for.
@@ -97,20 +102,6 @@ impl Index {
             }
         }
         keys
-    }
-
-    /// The places that hold what is used in `script`: its arguments and output, and `more` values.
-    pub fn of(script: &Script, more: &[Value]) -> Index {
-        let mut wanted = Wanted::default();
-        for call in &script.calls {
-            for (_, value) in call.arguments.iter() {
-                wanted.add(value, 0);
-            }
-        }
-        for value in script.output.iter().chain(more) {
-            wanted.add(value, 0);
-        }
-        walk::walk(script, &wanted)
     }
 
     /// The places that hold the scalar that `text` spells, as a whole or as a part of a text.

@@ -131,7 +131,10 @@ pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> B
         let mut seen = FxHashSet::default();
         let places = index.places(text);
         if !places.is_empty() {
-            places.iter().filter(|p| is_new(p, &mut seen)).for_each(|place| add(script, homes, call, &argument, text, place, &mut found));
+            places
+                .iter()
+                .filter(|p| seen.insert(told_by(p)))
+                .for_each(|place| add(script, homes, call, &argument, text, place, &mut found));
             continue;
         }
         if matches!(value, Value::Number(_)) {
@@ -141,10 +144,10 @@ pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> B
         for (start, end) in windows(text) {
             let part = text.get(start..end).unwrap_or_default();
             let places = index.places(part);
-            if !places.is_empty() && parts.insert(part) && bits(part) >= LEAST_BITS_OF_A_PART {
+            if places.iter().any(|p| !seen.contains(&told_by(p))) && parts.insert(part) && bits(part) >= LEAST_BITS_OF_A_PART {
                 places
                     .iter()
-                    .filter(|p| is_new(p, &mut seen))
+                    .filter(|p| seen.insert(told_by(p)))
                     .for_each(|place| add(script, homes, call, &argument, part, place, &mut found));
             }
         }
@@ -152,10 +155,10 @@ pub fn patterns(script: &Script, index: &Index, homes: &Homes, call: usize) -> B
     found
 }
 
-/// Whether a place says something that another place in the same value did not: the patterns of an argument are those of its first part
-/// there, and long texts that share their words have very many.
-fn is_new(place: &Place, seen: &mut FxHashSet<(usize, bool)>) -> bool {
-    seen.insert((place.path.as_ptr().addr(), place.span.is_some()))
+/// What tells places apart here: the value, and whether it is a part of it. The patterns of an argument are those of its first part there,
+/// and long texts that share their words have very many.
+fn told_by(place: &Place) -> (usize, bool) {
+    (place.path.as_ptr().addr(), place.span.is_some())
 }
 
 /// The patterns by which a call's arguments follow another list: the item that holds an argument has a field that stands in that list, in
@@ -328,11 +331,11 @@ pub fn touches(script: &Script, index: &Index, region: &Region, round: &[Region]
     };
     region.calls().iter().filter_map(|c| script.calls.get(*c)).any(|act| {
         leaves(act).iter().filter_map(|(_, value)| scalar_text(value)).any(|text| {
-            let parts =
-                windows(text).into_iter().filter_map(|(start, end)| text.get(start..end)).filter(|part| bits(part) >= LEAST_BITS_OF_A_PART);
-            std::iter::once(text).chain(parts).any(|part| {
+            let comes_from_there = |part: &str| {
                 index.places(part).iter().any(|place| in_item(place) || matches!(place.source, Source::Call(c) if calls.contains(&c)))
-            })
+            };
+            let mut parts = windows(text).into_iter().filter_map(|(start, end)| text.get(start..end));
+            comes_from_there(text) || parts.any(|part| comes_from_there(part) && bits(part) >= LEAST_BITS_OF_A_PART)
         })
     })
 }

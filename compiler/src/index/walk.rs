@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 /// The most places that are kept for one text: one that stands everywhere is no evidence.
 const MOST_PLACES: usize = 64;
-/// The most places of one text in another: it is cut out at one of the first, or nowhere.
-const MOST_PLACES_IN_A_TEXT: usize = 8;
+/// The most places of one text inside others: it is cut out at one of the first, or nowhere.
+const MOST_PLACES_IN_TEXTS: usize = 16;
 
 /// The places in a script that hold what is wanted.
 pub(super) fn walk(script: &Script, wanted: &Wanted) -> Index {
@@ -95,13 +95,13 @@ impl Walk<'_> {
         if self.index.texts.get(&key).is_some_and(|places| places.len() >= MOST_PLACES) {
             return;
         }
+        let in_texts = |places: &Vec<Place>| places.iter().filter(|p| p.span.is_some()).count();
+        if span.is_some() && self.index.texts.get(&key).is_some_and(|places| in_texts(places) >= MOST_PLACES_IN_TEXTS) {
+            return;
+        }
         self.note_item();
         let place = self.place(span);
-        let places = self.index.texts.entry(key).or_default();
-        let same = places.iter().rev().take(MOST_PLACES_IN_A_TEXT).filter(|p| Rc::ptr_eq(&p.path, &place.path)).count();
-        if same < MOST_PLACES_IN_A_TEXT {
-            places.push(place);
-        }
+        self.index.texts.entry(key).or_default().push(place);
     }
 
     /// Notes what is wanted of `value` and returns its hash.
@@ -183,10 +183,11 @@ impl Walk<'_> {
 
     fn parts(&mut self, text: &str) {
         let wanted = self.wanted;
-        for token in tokens_from(text, 0) {
+        let tokens: Vec<_> = tokens_from(text, 0).collect();
+        for (at, token) in tokens.iter().enumerate() {
             let Some(counts) = wanted.starts.get(&hash(text.get(token.start..token.end).unwrap_or_default())) else { continue };
             for count in counts {
-                let Some(last) = tokens_from(text, token.start).nth(count - 1) else { continue };
+                let Some(last) = tokens.get(at + count - 1) else { continue };
                 let span = (token.start, last.end);
                 let key = hash(text.get(span.0..span.1).unwrap_or_default());
                 if span != (0, text.len()) && wanted.texts.contains(&key) {

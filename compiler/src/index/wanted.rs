@@ -3,6 +3,7 @@
 use super::hashes::tree_hash;
 use super::windows::{MOST_TOKENS_OF_A_TEXT, may_be_cut, windows};
 use super::{MOST_LAYERS, open_json};
+use crate::script::Script;
 use crate::text::{hash, tokens};
 use crate::weight::bits;
 use ltc_workflow::Value;
@@ -21,6 +22,16 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// What a script uses: its arguments and output.
+    pub fn of(script: &Script) -> Wanted {
+        let mut wanted = Wanted::default();
+        for call in &script.calls {
+            call.arguments.iter().for_each(|(_, value)| wanted.add(value, 0));
+        }
+        script.output.iter().for_each(|value| wanted.add(value, 0));
+        wanted
+    }
+
     /// Looks for `value`, and for what it holds.
     pub fn add(&mut self, value: &Value, layers: usize) {
         match value {
@@ -50,8 +61,8 @@ impl Wanted {
         }
         for (start, end) in windows(text) {
             let part = text.get(start..end).unwrap_or_default();
-            self.texts.insert(hash(part));
-            if may_be_cut(part) && bits(part) >= LEAST_BITS_IN_PROSE {
+            // A part that was seen before wants nothing new.
+            if self.texts.insert(hash(part)) && may_be_cut(part) && bits(part) >= LEAST_BITS_IN_PROSE {
                 self.add_start(part);
             }
         }

@@ -1,6 +1,6 @@
 //! Fixed texts by which a part of a text is found again.
 
-use crate::text::{is_opaque, tokens};
+use crate::text::{is_opaque, tokens, tokens_from};
 
 pub(super) fn common_prefix(a: &str, b: &str) -> usize {
     a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
@@ -43,9 +43,14 @@ pub(super) fn anchors(text: &str, span: (usize, usize)) -> Vec<(String, String)>
     found
 }
 
+/// The most characters of a fixed text.
+const LONGEST_ANCHOR: usize = 48;
+/// So many bytes hold more characters than that.
+const NEAR: usize = 4 * (LONGEST_ANCHOR + 1);
+
 /// Whether a fixed text can be trusted to stand there again: short, and of signs that people write.
 fn is_anchor(text: &str) -> bool {
-    text.chars().count() <= 48 && !text.contains(|c: char| c == '\\' || (c.is_control() && c != '\n'))
+    text.len() < NEAR && text.chars().count() <= LONGEST_ANCHOR && !text.contains(|c: char| c == '\\' || (c.is_control() && c != '\n'))
 }
 
 /// Fixed texts that stand before and after every one of several parts of `text`.
@@ -82,7 +87,10 @@ fn befores(text: &str, start: usize) -> Vec<&str> {
     }
     let head = text.get(..start).unwrap_or_default();
     let line = head.rfind('\n').map_or(0, |at| at + 1);
-    let mut starts: Vec<usize> = tokens(head).iter().rev().take(8).map(|t| t.start).collect();
+    // What starts further away is too long for an anchor: texts of many pages are not read for each part of them.
+    let near = (0..=start.saturating_sub(NEAR)).rev().find(|at| head.is_char_boundary(*at)).unwrap_or(0);
+    let last_words: Vec<usize> = tokens_from(head, near).map(|t| t.start).collect();
+    let mut starts: Vec<usize> = last_words.into_iter().rev().take(8).collect();
     starts.push(line);
     if start == line && line > 0 {
         starts.push(line - 1);
@@ -90,7 +98,8 @@ fn befores(text: &str, start: usize) -> Vec<&str> {
     starts.push(0);
     let mut found: Vec<&str> = starts.into_iter().filter_map(|at| head.get(at..)).collect();
     found.dedup();
-    let stays = |t: &&str| !t.is_empty() && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default()));
+    let stays =
+        |t: &&str| !t.is_empty() && is_anchor(t) && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default()));
     let good = found.into_iter().filter(stays);
     let punctuation = head.char_indices().rev().take_while(|(_, c)| !c.is_alphanumeric()).last().and_then(|(at, _)| head.get(at..));
     good.chain(punctuation).collect()
@@ -102,7 +111,7 @@ fn afters(text: &str, end: usize) -> Vec<&str> {
     if tail.is_empty() {
         return vec![""];
     }
-    let words = tokens(tail);
+    let words: Vec<_> = tokens_from(tail, 0).take(4).collect();
     let first = tail.chars().next().map_or(0, char::len_utf8);
     let mut ends = vec![first, words.first().map_or(tail.len(), |t| t.start)];
     ends.extend(words.iter().take(3).map(|t| t.end));

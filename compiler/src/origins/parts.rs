@@ -11,6 +11,7 @@ use crate::tree::FrameId;
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -34,6 +35,9 @@ pub(super) struct Part {
     pub score: f64,
     pub object: Option<Expr>,
 }
+
+/// By the text of a part: the references that give it.
+type Scored<'t> = FxHashMap<&'t str, Vec<(f64, Expr, Option<Expr>)>>;
 
 /// A list, the keys to a field of its items, and where in a text the field of each item stands.
 type Listed = (Domain, Vec<SmolStr>, BTreeMap<usize, (usize, usize)>);
@@ -69,16 +73,17 @@ impl Explainer<'_> {
 
     /// The parts that together explain most, without overlap.
     pub(super) fn best_parts(&self, spot: &Spot, model: &Use, text: &str) -> Vec<Part> {
-        let found = self.parts(spot, model, text, &[]);
+        let mut known = Scored::default();
+        let found = self.parts(spot, model, text, &[], &mut known);
         let chosen = without_overlap(found, text.len());
         let objects: Vec<Expr> = chosen.iter().filter_map(|p| p.object.clone()).collect();
         if objects.is_empty() {
             return chosen;
         }
-        without_overlap(self.parts(spot, model, text, &objects), text.len())
+        without_overlap(self.parts(spot, model, text, &objects, &mut known), text.len())
     }
 
-    pub(super) fn parts(&self, spot: &Spot, model: &Use, text: &str, neighbours: &[Expr]) -> Vec<Part> {
+    fn parts<'t>(&self, spot: &Spot, model: &Use, text: &'t str, neighbours: &[Expr], known: &mut Scored<'t>) -> Vec<Part> {
         let run = self.tree.run(model.frame);
         let (Some(index), windows) = (self.indexes.get(run), windows(text)) else { return Vec::new() };
         if windows.len() > MOST_WINDOWS {
@@ -107,22 +112,35 @@ impl Explainer<'_> {
                 continue;
             }
             let part = text.get(start..end).unwrap_or_default();
-            let used = [Use { value: Value::from(part), ..model.clone() }];
-            let from = if stands_out(part) { From::Anywhere } else { From::Inputs };
-            let scored = self.scored_references(spot, &used, from).into_iter().filter(|c| may_be_part(part, c));
+            let scored = known.entry(part).or_insert_with(|| self.scored_as_part(spot, model, part));
             let best = scored
-                .map(|c| {
-                    let object = object_of(&unwrapped(c.expr.clone()));
+                .iter()
+                .map(|(score, expr, object)| {
                     let near = object.as_ref().is_some_and(|o| neighbours.contains(o));
-                    // Inputs are there to be used: inside a text they cost no more than alone.
-                    let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };
-                    (c.score - cost + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, c.expr, object)
+                    (score + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, expr, object)
                 })
                 .filter(|(score, _, _)| *score > 0.0)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
-            found.extend(best.map(|(score, expr, object)| Part { start, end, expr: unwrapped(expr), score, object }));
+            found.extend(best.map(|(score, expr, object)| Part { start, end, expr: expr.clone(), score, object: object.clone() }));
         }
         found
+    }
+
+    /// The references that give a part of a text, with what they explain and the object that they take a field of.
+    fn scored_as_part(&self, spot: &Spot, model: &Use, part: &str) -> Vec<(f64, Expr, Option<Expr>)> {
+        let used = [Use { value: Value::from(part), ..model.clone() }];
+        let from = if stands_out(part) { From::Anywhere } else { From::Inputs };
+        let scored = self.scored_references(spot, &used, from).into_iter().filter(|c| may_be_part(part, c));
+        scored
+            .map(|c| {
+                // Inputs are there to be used: inside a text they cost no more than alone.
+                let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };
+                let expr = unwrapped(c.expr);
+                let object = object_of(&expr);
+                (c.score - cost, expr, object)
+            })
+            .filter(|(score, _, _)| score + WORTH_OF_A_NEIGHBOUR > 0.0)
+            .collect()
     }
 
     /// Stretches of a text that hold a field of every item of a list, in order, with the same text between them.
