@@ -108,6 +108,7 @@ fn count(n: usize, one: &str, many: &str) -> String {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use ltc_runtime::service::{OPERATIONS, Surface};
 
     #[derive(clap::Parser)]
     struct Arguments {
@@ -135,6 +136,7 @@ mod tests {
             "resolve",
             "deploy",
             "workflows",
+            "serve",
             "schema",
             "completions",
             "demo-server",
@@ -144,6 +146,24 @@ mod tests {
             assert!(subcommand.get_about().is_some(), "{} says nothing about itself", subcommand.get_name());
             for argument in subcommand.get_arguments().filter(|argument| !["help", "version"].contains(&argument.get_id().as_str())) {
                 assert!(argument.get_help().is_some(), "{} {} says nothing about itself", subcommand.get_name(), argument.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn every_operation_is_a_command_or_says_why_not() {
+        let command = Arguments::command();
+        for operation in OPERATIONS {
+            let Surface::At(path) = operation.command else { continue };
+            let mut at = &command;
+            for word in path.split(' ') {
+                match word.strip_prefix("--") {
+                    Some(flag) => assert!(at.get_arguments().any(|known| known.get_long() == Some(flag)), "{}: no {word}", operation.name),
+                    None => {
+                        let next = at.get_subcommands().find(|known| known.get_name() == word);
+                        at = next.unwrap_or_else(|| panic!("{}: there is no `{path}`", operation.name));
+                    }
+                }
             }
         }
     }

@@ -43,7 +43,7 @@ fn stdio(log: Option<&Path>, env: &[(&str, &str)]) -> Endpoint {
 
 fn http(server: &HttpServer, path: &str) -> Endpoint {
     let headers = BTreeMap::from([("X-Api-Key".to_owned(), "letmein".to_owned())]);
-    Endpoint::Http { url: format!("http://127.0.0.1:{}{path}", server.port), headers }
+    Endpoint::Http { url: format!("http://127.0.0.1:{}{path}", server.port), headers, sse: path.starts_with("/sse") }
 }
 
 fn call(tool: &str, arguments: &str) -> ToolCall {
@@ -98,9 +98,9 @@ async fn stdio_carries_every_number_and_every_byte() {
 }
 
 #[tokio::test]
-async fn http_carries_every_number_and_every_byte_as_json_and_as_events() {
+async fn http_carries_every_number_and_every_byte_as_json_as_events_and_over_the_old_transport() {
     let server = HttpServer::start(&BTreeMap::new());
-    for path in ["/json", "/events"] {
+    for path in ["/json", "/events", "/sse"] {
         let lines = Arc::default();
         let upstream = connector(&lines).connect("h", &http(&server, path)).await.expect("it connects");
         carries_everything(upstream.as_ref()).await;
@@ -184,16 +184,18 @@ async fn what_keeps_a_server_from_being_reached_is_said() {
     assert!(message.contains("stdio, http or desk?"), "{message}");
 
     let server = HttpServer::start(&BTreeMap::new());
-    let bare = Endpoint::Http { url: format!("http://127.0.0.1:{}/json", server.port), headers: BTreeMap::new() };
+    let bare = Endpoint::Http { url: format!("http://127.0.0.1:{}/json", server.port), headers: BTreeMap::new(), sse: false };
     let message = refused(bare).await;
     assert!(message.to_lowercase().contains("auth"), "{message}");
+    let message = refused(http(&server, "/sse/astray")).await;
+    assert!(message.contains("another host"), "{message}");
     let message = refused(http(&server, "/moved")).await;
     assert!(message.contains("307"), "{message}");
     let message = refused(http(&server, "/broken")).await;
     assert!(message.contains("500") && !message.contains('\u{1b}'), "{message}");
     let port = server.port;
     drop(server);
-    let message = refused(Endpoint::Http { url: format!("http://127.0.0.1:{port}/?key=hunter22"), headers: BTreeMap::new() }).await;
+    let message = refused(Endpoint::Http { url: format!("http://127.0.0.1:{port}/?key=hunter22"), headers: BTreeMap::new(), sse: false }).await;
     assert!(!message.contains("hunter22") && message.to_lowercase().contains("connect"), "{message}");
 }
 

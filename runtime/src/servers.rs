@@ -25,12 +25,14 @@ pub enum Endpoint {
         /// its `env` says so.
         hidden: BTreeSet<String>,
     },
-    /// A URL that speaks streamable HTTP.
+    /// A URL.
     Http {
         /// The URL.
         url: String,
         /// Headers of every request.
         headers: BTreeMap<String, String>,
+        /// Whether it speaks the old SSE transport instead of streamable HTTP.
+        sse: bool,
     },
 }
 
@@ -181,22 +183,11 @@ impl Filling<'_> {
                 cwd: cwd.as_ref().map(|cwd| self.text("cwd", cwd, |_| false)),
                 hidden: self.secrets.iter().map(ToString::to_string).collect(),
             },
-            Transport::Http { url, headers, sse } => {
-                if *sse {
-                    self.problem(
-                        "bad-servers",
-                        "type",
-                        "the old SSE transport is not spoken here; newer servers offer streamable HTTP (`type: http`)",
-                    );
-                }
-                Endpoint::Http {
-                    url: self.text("url", url, |_| false),
-                    headers: headers
-                        .iter()
-                        .map(|(key, value)| (key.clone(), self.text(&format!("header {key}"), value, |_| true)))
-                        .collect(),
-                }
-            }
+            Transport::Http { url, headers, sse } => Endpoint::Http {
+                url: self.text("url", url, |_| false),
+                headers: headers.iter().map(|(key, value)| (key.clone(), self.text(&format!("header {key}"), value, |_| true))).collect(),
+                sse: *sse,
+            },
         };
         (self.problems.len() == before).then_some(endpoint)
     }
@@ -273,7 +264,7 @@ mod tests {
         let overrides = file(r#"{"a":{"url":"http://h/","headers":{"H":"${KEY}"}},"b":{"command":"c"}}"#).expect("it reads");
         let found = endpoints(&needed, &workflow, &overrides, &BTreeSet::new(), &environment).expect("all is there");
         let headers = BTreeMap::from([("H".to_owned(), "k".to_owned())]);
-        assert_eq!(found.by_name.get("a"), Some(&Endpoint::Http { url: "http://h/".into(), headers }));
+        assert_eq!(found.by_name.get("a"), Some(&Endpoint::Http { url: "http://h/".into(), headers, sse: false }));
         assert_eq!(found.sensitive, BTreeSet::from(["KEY".to_owned()]));
     }
 }

@@ -4,6 +4,8 @@ mod client;
 mod connect;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod sse;
 mod stdio;
 pub(crate) mod wire;
 

@@ -3,6 +3,8 @@
 use super::client::{Client, Service, chain, rpc_error};
 #[cfg(feature = "http")]
 use super::http::HttpClient;
+#[cfg(feature = "http")]
+use super::sse::SseTransport;
 use super::stdio::{self, Remains};
 use super::{Upstream, failure};
 use crate::observe::Log;
@@ -80,13 +82,21 @@ impl Connector {
                 Err(Refusal::Other("this program was built without HTTP (the feature `http` of ltc-runtime)".to_owned()))
             }
             #[cfg(feature = "http")]
-            Endpoint::Http { url, headers } => {
+            Endpoint::Http { url, headers, sse } => {
+                let headers: Vec<(HeaderName, HeaderValue)> =
+                    headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>().map_err(Refusal::Other)?;
+                if *sse {
+                    let opening = SseTransport::open(url, headers.into_iter().collect());
+                    let limit = self.limits.connect;
+                    let Ok(opened) = tokio::time::timeout(limit, opening).await else {
+                        return Err(Refusal::Other(format!("there was no stream of events within {} s", limit.as_secs())));
+                    };
+                    let service = self.shake_hands(era, opened.map_err(Refusal::Other)?, None).await?;
+                    return Ok(Client::new(server, service, None));
+                }
                 let client = HttpClient::new(url).map_err(Refusal::Other)?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-                for (name, value) in headers {
-                    let (name, value) = header(name, value).map_err(Refusal::Other)?;
-                    config.custom_headers.insert(name, value);
-                }
+                config.custom_headers.extend(headers);
                 config.max_concurrent_requests = 64;
                 let service = self.shake_hands(era, StreamableHttpClientTransport::with_client(client, config), None).await?;
                 Ok(Client::new(server, service, None))

@@ -46,18 +46,26 @@ impl HttpClient {
     /// # Errors
     /// Where TLS cannot be set up: most often because the machine has no root certificates.
     pub fn new(url: &str) -> Result<HttpClient, String> {
-        // An error says that a provider of cryptography is there already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("ltc/", env!("CARGO_PKG_VERSION")));
-        if url.starts_with("http://") {
-            // Without TLS no certificates are needed, and a machine may have none.
-            builder = builder.tls_certs_only([]);
-        }
-        builder.build().map(|client| HttpClient { client }).map_err(|error| chain(&error.without_url()))
+        reqwest_client(url).map(|client| HttpClient { client })
     }
+}
+
+/// A client for `url` that follows no redirect.
+///
+/// # Errors
+/// Where TLS cannot be set up: most often because the machine has no root certificates.
+pub(super) fn reqwest_client(url: &str) -> Result<reqwest::Client, String> {
+    // An error says that a provider of cryptography is there already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("ltc/", env!("CARGO_PKG_VERSION")));
+    if url.starts_with("http://") {
+        // Without TLS no certificates are needed, and a machine may have none.
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| chain(&error.without_url()))
 }
 
 /// An error of the way: it and its causes, without the URL, which may hold a key.
@@ -178,7 +186,7 @@ fn events(response: Response, id: Option<RequestId>) -> BoxStream<'static, Resul
 }
 
 /// The bytes of a stream of events, ended by an error where one event grows past all bounds.
-fn bounded<B: AsRef<[u8]>>(
+pub(super) fn bounded<B: AsRef<[u8]>>(
     bytes: impl Stream<Item = Result<B, reqwest::Error>> + Send + 'static,
 ) -> impl Stream<Item = Result<B, std::io::Error>> + Send + 'static {
     let mut event = 0_usize;
