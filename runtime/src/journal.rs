@@ -152,10 +152,18 @@ impl Journal {
 
     async fn call(&self, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
         self.stopped()?;
-        if self.world.effect(call.server, call.tool) < ToolEffect::Write {
-            let (written, result) = join(self.flush(), self.world.call(key, call)).await;
-            written?;
-            return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
+        match self.world.effect(call.server, call.tool) {
+            ToolEffect::Read => {
+                let (written, result) = join(self.flush(), self.world.call(key, call)).await;
+                written?;
+                return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
+            }
+            ToolEffect::Idempotent => {
+                self.flush().await?;
+                let result = self.world.call(key, call).await;
+                return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
+            }
+            ToolEffect::Write => {}
         }
         let (is_in_doubt, is_asked) = {
             let state = self.state();
