@@ -42,6 +42,22 @@ pub struct Driver {
     active: Mutex<BTreeMap<RunId, watch::Sender<Option<Stop>>>>,
     /// The process ends: what is begun from now on stops before its first step.
     is_ending: AtomicBool,
+    /// Changes whenever this process has left a run.
+    has_left: watch::Sender<()>,
+}
+
+/// A run that this process works on, for as long as this lives: also a task that is cut off or panics leaves it.
+struct Active<'d> {
+    driver: &'d Driver,
+    run: RunId,
+    stop: watch::Receiver<Option<Stop>>,
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.driver.active().remove(&self.run);
+        self.driver.has_left.send_replace(());
+    }
 }
 
 /// How a run was left.
@@ -88,7 +104,8 @@ impl Driver {
         environment: Arc<dyn Environment>,
     ) -> Driver {
         let worker = alive::this_worker();
-        Driver { store, worker, connections, servers, environment, active: Mutex::default(), is_ending: AtomicBool::new(false) }
+        let (active, is_ending, has_left) = (Mutex::default(), AtomicBool::new(false), watch::channel(()).0);
+        Driver { store, worker, connections, servers, environment, active, is_ending, has_left }
     }
 
     /// The store.
@@ -158,19 +175,32 @@ impl Driver {
     }
 
     /// Takes up a run of which this process has the lease, and brings it to its next rest.
+    ///
+    /// The lease is the process's, and another task of it may have the run: it was late to renew, or is just letting go. Two would do each step twice;
+    /// the second waits for the first, and asks for the run once more.
     pub async fn take_up(&self, record: RunRecord, observer: Arc<dyn Observer>) -> Left {
-        let stop = self.begin(&record);
-        let left = self.taken_up(&record, observer, stop).await;
-        self.active().remove(&record.id);
-        left
+        let mut record = record;
+        let mut has_left = self.has_left.subscribe();
+        loop {
+            if let Some(active) = self.begin(&record) {
+                return self.taken_up(&record, observer, active.stop.clone()).await;
+            }
+            // The sender lives as long as the driver.
+            let _ = has_left.changed().await;
+            record = match self.store.claim_run(&record.id, self.lease(), Moment::now()).await {
+                Ok(Claim::Claimed(record)) => *record,
+                Ok(Claim::Held(_) | Claim::Ended(_) | Claim::NoSuchRun) => return Left::Lost(StoreError::LeaseLost),
+                Err(error) => return Left::Lost(error),
+            };
+        }
     }
 
-    /// As [`Driver::take_up`], for a run whose servers are there already.
+    /// As [`Driver::take_up`], for a run that was just made and whose servers are there already.
     pub async fn go(&self, record: &RunRecord, run: &Run, observer: Arc<dyn Observer>) -> Left {
-        let stop = self.begin(record);
-        let left = self.gone(record, run, observer, stop).await;
-        self.active().remove(&record.id);
-        left
+        match self.begin(record) {
+            Some(active) => self.gone(record, run, observer, active.stop.clone()).await,
+            None => Left::Lost(StoreError::LeaseLost),
+        }
     }
 
     async fn taken_up(&self, record: &RunRecord, observer: Arc<dyn Observer>, stop: watch::Receiver<Option<Stop>>) -> Left {
@@ -268,13 +298,22 @@ impl Driver {
         self.store.commit(&record.id, &self.worker, record.events, &commit, Moment::now()).await.map(|_| ())
     }
 
-    fn begin(&self, record: &RunRecord) -> watch::Receiver<Option<Stop>> {
+    /// `None` where this process has the run already.
+    fn begin(&self, record: &RunRecord) -> Option<Active<'_>> {
         let ending = || self.is_ending.load(Ordering::SeqCst).then_some(Stop::Shutdown);
         let mut active = self.active();
+        if active.contains_key(&record.id) {
+            return None;
+        }
         // Read while nobody can stop them all: either it is stopped with the others, or it sees that the end has begun.
-        let (sender, receiver) = watch::channel(record.is_cancel_requested.then_some(Stop::Cancel).or_else(ending));
+        let (sender, stop) = watch::channel(record.is_cancel_requested.then_some(Stop::Cancel).or_else(ending));
         active.insert(record.id.clone(), sender);
-        receiver
+        Some(Active { driver: self, run: record.id.clone(), stop })
+    }
+
+    /// Whether this process works on the run.
+    pub fn has(&self, run: &RunId) -> bool {
+        self.active().contains_key(run)
     }
 
     fn active(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, watch::Sender<Option<Stop>>>> {

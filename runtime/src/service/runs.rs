@@ -325,6 +325,10 @@ impl Service {
     /// # Errors
     /// `NotFound`, `Conflict` where another worker has it, or what the store says.
     pub async fn go_on(self: &Arc<Self>, id: &RunId, observer: Arc<dyn Observer>) -> Result<Option<Begun>, Refusal> {
+        // The lease is the process's: the store would give the run to it a second time.
+        if self.driver.has(id) {
+            return Err(Refusal::new(Code::Conflict, format!("this process works on the run {} already", id.0)));
+        }
         match self.driver.claim(id).await? {
             Claim::Claimed(record) => {
                 Ok(Some(self.going(id.clone(), |service| async move { service.driver.take_up(*record, observer).await })))

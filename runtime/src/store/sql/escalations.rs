@@ -129,7 +129,10 @@ async fn lock(database: &dyn Database, connection: &mut dyn Connection, id: &Esc
         return Ok(Open::No(Settled::NoSuchEscalation));
     };
     let record = at(now, record(row)?);
+    // The step that asked may be failing just now, and it ends once.
+    let is_late = record.asked_by.is_some() && record.deadline.is_some_and(|deadline| deadline <= now);
     Ok(match (record.status, &record.claim) {
+        (_, _) if is_late => Open::No(Settled::Ended(Box::new(record))),
         (EscalationStatus::Resolved | EscalationStatus::Closed, _) => Open::No(Settled::Ended(Box::new(record))),
         (EscalationStatus::Claimed, Some((other, _))) if other != by => Open::No(Settled::ClaimedBy(other.clone())),
         (EscalationStatus::Pending | EscalationStatus::Claimed, _) => Open::Ours(Box::new(record)),
