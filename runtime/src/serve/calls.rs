@@ -6,7 +6,7 @@
 //! | the client cancels the request | the run is cancelled, between its steps |
 //! | the connection is lost | the run goes on |
 //! | the server ends | the run is released, and the answer says so |
-//! | a second has passed, and the request takes tasks | the answer is a task |
+//! | a second has passed or a person is waited for, and the request takes tasks | the answer is a task |
 
 use super::results::{self, Shape};
 use super::{Place, WORKFLOWS, changes, tasks, tools};
@@ -196,7 +196,16 @@ async fn waited(
     loop {
         tokio::select! {
             biased;
-            ended = &mut going => return answer(ended, shape),
+            ended = &mut going => {
+                // What waits for a person may wait for long.
+                if let (Some(run), Ok(Ok(view))) = (task, &ended)
+                    && view.get("status").and_then(Value::as_str) == Some("waiting")
+                    && let Some(seed) = tasks::seed(place, run, context).await
+                {
+                    return Ok(CallToolResponse::Task(CreateTaskResult::new(seed)));
+                }
+                return answer(ended, shape);
+            }
             () = waiting.cancelled.notified() => {
                 if let Some(run) = &begins {
                     // It may not be there yet: then what it waits for is given up with the call.
