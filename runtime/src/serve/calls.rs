@@ -32,6 +32,9 @@ const QUICK: Duration = Duration::from_secs(1);
 /// How often a run that is to become a task is looked for, where it was not there at first.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// In which time the notification arrives that a request was cancelled, once the library has said so.
+const CANCELLED_SOON: Duration = Duration::from_secs(1);
+
 /// How many cancelled requests are remembered that were not seen yet.
 const MOST_EARLY: usize = 64;
 
@@ -206,30 +209,16 @@ async fn waited(
                 }
                 return answer(ended, shape);
             }
-            () = waiting.cancelled.notified() => {
-                if let Some(run) = &begins {
-                    // It may not be there yet: then what it waits for is given up with the call.
-                    let _ = tasks::cancel(place, run).await;
-                }
-                going.abort();
-                return Err(ErrorData::internal_error("the request was cancelled", None));
-            }
-            () = context.ct.cancelled() => {
-                let is_run = match &begins {
-                    Some(run) => place.service.view(run).await.is_ok(),
-                    None => true,
-                };
-                // What has begun goes on by itself; what has not begun yet is let go on until it has.
-                if is_run {
-                    going.abort();
-                }
-                return Err(ErrorData::internal_error("the connection was lost", None));
-            }
             () = changes::ended(&place.ending) => {
                 going.abort();
                 let what = begins.map(|run| format!("; the run {} goes on as soon as a process works on it", run.0)).unwrap_or_default();
                 let refusal = Refusal::new(Code::Unavailable, format!("this server ends{what}"));
                 return Ok(results::refusal(&refusal).into());
+            }
+            () = context.ct.cancelled() => {
+                // The library says in one way that the request was cancelled and that the connection is lost; the notification says which.
+                let is_cancelled = tokio::time::timeout(CANCELLED_SOON, waiting.cancelled.notified()).await.is_ok();
+                return Err(given_up(place, going, begins.as_ref(), is_cancelled).await);
             }
             () = &mut look, if task.is_some() => {
                 if let Some(run) = task && let Some(seed) = tasks::seed(place, run, context).await {
@@ -240,6 +229,19 @@ async fn waited(
             }
         }
     }
+}
+
+/// Nobody waits for the answer any more.
+async fn given_up<T>(place: &Place, going: JoinHandle<T>, begins: Option<&RunId>, is_cancelled: bool) -> ErrorData {
+    match begins {
+        // It may not be there yet: then what it waits for is given up with the call.
+        Some(run) if is_cancelled => drop(tasks::cancel(place, run).await),
+        // What has not begun yet is let go on until it has; a run that has begun goes on by itself.
+        Some(run) if place.service.view(run).await.is_err() => return ErrorData::internal_error("the connection was lost", None),
+        Some(_) | None => {}
+    }
+    going.abort();
+    ErrorData::internal_error("nobody waits for this any more", None)
 }
 
 fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: Option<Shape>) -> Result<CallToolResponse, ErrorData> {

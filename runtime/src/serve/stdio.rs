@@ -44,9 +44,9 @@ impl Pipes {
     }
 
     /// The message in a line, or what the client is told instead.
-    fn message(&self, line: &Line) -> Result<ClientJsonRpcMessage, ServerJsonRpcMessage> {
+    fn message(&self, line: &Line) -> Result<ClientJsonRpcMessage, Box<ServerJsonRpcMessage>> {
         let refused = |code: ErrorCode, refused: Refused| {
-            ServerJsonRpcMessage::error(ErrorData::new(code, crate::text::one_line(&refused.why), None), refused.id)
+            Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, crate::text::one_line(&refused.why), None), refused.id))
         };
         let Some(bytes) = line else {
             let why = format!("a message is longer than {LONGEST_MESSAGE} bytes");

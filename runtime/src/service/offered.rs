@@ -33,7 +33,7 @@ impl Offered {
     fn of(bundle: &Bundle) -> Offered {
         let all = || [&bundle.workflow].into_iter().chain(bundle.library.values());
         let known = perform::effects(all());
-        let called = all().flat_map(|workflow| preflight::calls(workflow)).flat_map(|(server, tools)| {
+        let called = all().flat_map(preflight::calls).flat_map(|(server, tools)| {
             let key = move |tool| (server.clone(), tool);
             tools.into_iter().map(key)
         });

@@ -176,7 +176,6 @@ pub async fn a_cancelled_request_cancels_its_run_between_steps() {
         let id = client.send("tools/call", r#"{"name":"slow","arguments":{"millis":1500}}"#).await;
         let run = run_under_way(&world).await;
         client.tell("notifications/cancelled", &format!(r#"{{"requestId":{id}}}"#)).await;
-        eprintln!("{era:?}");
         world.until(&run, Status::Cancelled).await;
         // Nothing was begun behind the step that was under way, and there is no answer to what was cancelled.
         assert!(world.calls("count").is_empty());
