@@ -9,6 +9,7 @@ use crate::patterns;
 use crate::region::{Item, Loop, LoopKind, Region, Round, Signature, signature};
 use crate::script::Script;
 use crate::tree::{self, Body, BodyId, Frame, FrameId, Node, NodeId, NodeKind, Tree};
+use ltc_workflow::document::ToolEffect;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -37,7 +38,10 @@ fn lay(tree: &mut Tree, scripts: &[Script], indexes: &[Index], of: Option<NodeId
     let mut slots: Vec<Slot> = Vec::new();
     for (frame, regions) in frames {
         let script = scripts.get(tree.run(frame));
-        let signed = regions.into_iter().map(|r| (script.map(|s| signature(s, &r)).unwrap_or_default(), r)).collect();
+        let mut signed: Vec<_> = regions.into_iter().map(|r| (script.map(|s| signature(s, &r)).unwrap_or_default(), r)).collect();
+        if let (Some(script), Some(index)) = (script, indexes.get(tree.run(frame))) {
+            as_before(&slots, script, index, &mut signed);
+        }
         slots = align(slots, frame, signed);
     }
     for slot in slots {
@@ -155,6 +159,31 @@ fn list_of(tree: &Tree, run: usize, item: &Item) -> Option<(Option<NodeId>, Vec<
         PathStep::Key(_) | PathStep::Json | PathStep::Python => step.clone(),
     };
     Some((node, path.iter().map(blur).collect()))
+}
+
+/// Reads that follow each other and have nothing to do with each other have no order of their own: they are put into the order in which the
+/// frames before made them.
+fn as_before(slots: &[Slot], script: &Script, index: &Index, regions: &mut [(Signature, Region)]) {
+    let read = |region: &Region| match region {
+        Region::Call(call) => script.calls.get(*call).filter(|act| act.effect == ToolEffect::Read).map(|act| (*call, act)),
+        Region::Loop(_) => None,
+    };
+    let apart = |a: &Region, b: &Region| {
+        let (Some((a, first)), Some((b, second))) = (read(a), read(b)) else { return false };
+        !patterns::may_follow(script, index, first, b) && !patterns::may_follow(script, index, second, a)
+    };
+    let mut rest = regions;
+    while let Some((_, first)) = rest.first() {
+        let mut length = 1;
+        if read(first).is_some() {
+            while rest.get(length).is_some_and(|(_, next)| rest.iter().take(length).all(|(_, earlier)| apart(earlier, next))) {
+                length += 1;
+            }
+        }
+        let (block, after) = rest.split_at_mut(length);
+        block.sort_by_key(|(signature, _)| slots.iter().position(|slot| slot.signature == *signature).unwrap_or(usize::MAX));
+        rest = after;
+    }
 }
 
 /// `slots` with what one more frame did, matched by a longest common subsequence of signatures.

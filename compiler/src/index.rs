@@ -65,6 +65,8 @@ pub struct Place {
 pub struct Index {
     texts: FxHashMap<u64, Vec<Place>>,
     trees: FxHashMap<u64, Vec<Place>>,
+    /// By the hash of the text in lower case: where a text stands that is used in lower or upper case throughout.
+    folded: FxHashMap<u64, Vec<Place>>,
     in_lists: BTreeSet<(Source, Vec<PathStep>)>,
 }
 
@@ -107,6 +109,11 @@ impl Index {
     /// The places that hold the scalar that `text` spells, as a whole or as a part of a text.
     pub fn places(&self, text: &str) -> &[Place] {
         self.texts.get(&hash(text)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The places that hold, as a whole, what `text` is but for the case of its letters.
+    pub fn places_in_any_case(&self, text: &str) -> &[Place] {
+        self.folded.get(&hash(&text.to_lowercase())).map_or(&[], Vec::as_slice)
     }
 
     /// The places that hold an object or a list that may be equal to `value`.

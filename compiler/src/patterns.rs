@@ -322,6 +322,18 @@ pub fn uses(index: &Index, act: &Act, calls: &FxHashSet<usize>) -> bool {
         .any(|text| index.places(text).iter().any(of_calls))
 }
 
+/// Whether anything that a call was told stands in the result of another one, however little it says, and that one was not told it too.
+pub fn may_follow(script: &Script, index: &Index, act: &Act, other: usize) -> bool {
+    let told = script.calls.get(other).map(leaves).unwrap_or_default();
+    let of_other = |text: &str| index.places(text).iter().any(|place| place.source == Source::Call(other));
+    leaves(act).iter().filter(|(_, value)| !told.iter().any(|(_, known)| known == value)).filter_map(|(_, value)| scalar_text(value)).any(
+        |text| {
+            let mut parts = windows(text).into_iter().filter_map(|(start, end)| text.get(start..end));
+            of_other(text) || parts.any(|part| of_other(part) && bits(part) >= LEAST_BITS_OF_A_PART)
+        },
+    )
+}
+
 /// Whether an argument in `region` comes from the item or a result of `round`.
 pub fn touches(script: &Script, index: &Index, region: &Region, round: &[Region], item: Option<&Item>) -> bool {
     let calls: Vec<usize> = round.iter().flat_map(Region::calls).collect();

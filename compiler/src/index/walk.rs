@@ -1,7 +1,7 @@
 //! A walk over inputs and results that notes where what is wanted stands.
 
 use super::hashes::{LIST, OBJECT, mix, tree_hash};
-use super::wanted::Wanted;
+use super::wanted::{LONGEST_FOLDED, Wanted};
 use super::windows::DATE;
 use super::{Index, MOST_ITEMS, MOST_LAYERS, Path, PathStep, Place, Source, open_json, open_python};
 use crate::placeholders::is_reserved;
@@ -160,6 +160,13 @@ impl Walk<'_> {
         let whole = hash(text);
         if self.wanted.texts.contains(&whole) {
             self.found(whole, None);
+        }
+        if text.len() <= LONGEST_FOLDED && !self.wanted.folded.is_empty() {
+            let key = hash(&text.to_lowercase());
+            if self.wanted.folded.contains(&key) && self.index.folded.get(&key).is_none_or(|places| places.len() < MOST_PLACES_IN_TEXTS) {
+                let place = self.place(None);
+                self.index.folded.entry(key).or_default().push(place);
+            }
         }
         if self.layers < MOST_LAYERS {
             let opened = open_json(text).map(|v| (PathStep::Json, v)).or_else(|| open_python(text).map(|v| (PathStep::Python, v)));

@@ -9,6 +9,8 @@ use crate::weight::bits;
 use ltc_workflow::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Longer texts are not looked for in another case, in bytes.
+pub(super) const LONGEST_FOLDED: usize = 80;
 /// How much a part of a text must say to be looked for inside other texts.
 const LEAST_BITS_IN_PROSE: f64 = 10.0;
 
@@ -16,6 +18,8 @@ const LEAST_BITS_IN_PROSE: f64 = 10.0;
 #[derive(Default)]
 pub(super) struct Wanted {
     pub texts: FxHashSet<u64>,
+    /// In lower case: texts that have one case throughout.
+    pub folded: FxHashSet<u64>,
     pub trees: FxHashSet<u64>,
     /// For the first token of each part of a text: of how many tokens the parts are.
     pub starts: FxHashMap<u64, Vec<usize>>,
@@ -56,6 +60,9 @@ impl Wanted {
 
     fn add_text(&mut self, text: &str, layers: usize) {
         self.texts.insert(hash(text));
+        if text.len() <= LONGEST_FOLDED && has_one_case(text) {
+            self.folded.insert(hash(&text.to_lowercase()));
+        }
         if may_be_cut(text) {
             self.add_start(text);
         }
@@ -86,4 +93,11 @@ impl Wanted {
             }
         }
     }
+}
+
+/// Whether the letters of a text are all small or all capitals.
+fn has_one_case(text: &str) -> bool {
+    let lower = text.chars().any(char::is_lowercase);
+    let upper = text.chars().any(char::is_uppercase);
+    lower != upper
 }

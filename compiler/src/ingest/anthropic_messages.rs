@@ -25,11 +25,7 @@ pub(super) const ANTHROPIC_MESSAGES: Format = Format {
 };
 
 fn detect(sample: &Sample) -> bool {
-    let Ok(runs) = runs::of(sample) else { return false };
-    runs.iter()
-        .take(64)
-        .flat_map(|run| &run.messages)
-        .any(|m| m.get("role").is_some() && m.get("content").iter().flat_map(Node::items).any(|b| is_tool_block(&b)))
+    runs::have_message(sample, |m| m.get("content").iter().flat_map(Node::items).any(|b| is_tool_block(&b)))
 }
 
 fn is_tool_block(block: &Node<'_>) -> bool {

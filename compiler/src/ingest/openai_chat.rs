@@ -27,11 +27,7 @@ pub(super) const OPENAI_CHAT: Format = Format {
 };
 
 fn detect(sample: &Sample) -> bool {
-    let Ok(runs) = runs::of(sample) else { return false };
-    runs.iter()
-        .take(64)
-        .flat_map(|run| &run.messages)
-        .any(|m| m.get("role").is_some() && (is_call(m) || is_result(m) || m.get("content").is_some()))
+    runs::have_message(sample, |m| is_call(m) || is_result(m) || m.get("content").is_some())
 }
 
 fn is_call(message: &Node<'_>) -> bool {

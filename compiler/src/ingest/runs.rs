@@ -41,6 +41,13 @@ pub(crate) fn of(sample: &Sample) -> Result<Vec<Run<'_>>, Diagnostic> {
     Ok(runs)
 }
 
+/// Whether one of the first runs of a file has a message, by its role, of which `test` is true.
+pub(crate) fn have_message(sample: &Sample, test: impl Fn(&Node<'_>) -> bool) -> bool {
+    const LOOKED_AT: usize = 64;
+    let Ok(runs) = of(sample) else { return false };
+    runs.iter().take(LOOKED_AT).flat_map(|run| &run.messages).any(|m| m.get("role").is_some() && test(m))
+}
+
 fn of_record<'v>(record: &Node<'v>) -> Result<Vec<Run<'v>>, Diagnostic> {
     if record.value.as_array().is_some() {
         let messages: Vec<Node<'v>> = record.items().collect();

@@ -7,7 +7,8 @@ use super::anchors::{borders, common_prefix, common_suffix};
 use super::candidates::literal;
 use super::parts::{Part, unwrapped};
 use super::{Explainer, Origin, Spot, Use};
-use crate::index::open_json;
+use crate::index::{Place, open_json};
+use crate::patterns::is_visible;
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};
@@ -16,6 +17,9 @@ use smol_str::SmolStr;
 
 /// Separators that join items, longest first.
 const SEPARATORS: &[&str] = &[", ", "; ", " | ", "\n", ",", ";", "|", " ", "+", "/", ":"];
+/// What a text must say to be taken for another one in other letters: a place, and which way it was changed.
+const LEAST_BITS_IN_ANOTHER_CASE: f64 = 12.0;
+
 impl Explainer<'_> {
     /// The template for a text that is no reference as a whole.
     pub(super) fn compose(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
@@ -60,6 +64,33 @@ impl Explainer<'_> {
             .filter(|(shape, _)| shape == text && bits(text) >= 10.0)
             .map(|(_, expr)| expr)
             .find(|expr| self.gives(expr, uses))
+            .or_else(|| self.in_another_case(uses))
+    }
+
+    /// A whole value of a result, of which nothing else is used, in lower or upper case.
+    fn in_another_case(&self, uses: &[Use]) -> Option<Expr> {
+        if self.evidence(uses) < LEAST_BITS_IN_ANOTHER_CASE {
+            return None;
+        }
+        let first = uses.first()?;
+        let run = self.tree.run(first.frame);
+        let (script, index) = (self.scripts.get(run)?, self.indexes.get(run)?);
+        let seen = |place: &&Place| is_visible(script, first.call, place);
+        for place in index.places_in_any_case(first.value.as_str()?).iter().filter(seen) {
+            for relative in self.relative(place.source, &place.path, first.frame) {
+                for closed in self.closings(&relative, first, Some(place)).into_iter().filter(|c| c.guesses.is_empty()) {
+                    // Where it has that case already it is the value itself, and was not taken for it.
+                    if uses.iter().all(|u| self.value_in(&closed.expr, u.frame).as_ref() == Some(&u.value)) {
+                        continue;
+                    }
+                    let shapes = [Function::Lower, Function::Upper].map(|function| closed.expr.clone().apply(function));
+                    if let Some(expr) = shapes.into_iter().find(|expr| self.gives(expr, uses)) {
+                        return Some(expr);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The parts of the first text that references give, tried out on all others.

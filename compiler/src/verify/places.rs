@@ -268,11 +268,7 @@ impl<'w> Finder<'w> {
             Expr::Name(name) => {
                 let (at, (_, list)) = variables.iter().enumerate().rev().find(|(_, (variable, _))| *variable == name)?;
                 let outer: Variables<'w> = variables.iter().take(at).copied().collect();
-                match self.list(list, &outer) {
-                    Base::Place(place) => Some(Found { root: place.root, ways: place.ways }.then(Way::Every)),
-                    Base::Rounds(id) => self.gathered(&id),
-                    Base::None(_) => None,
-                }
+                self.one(list, &outer)
             }
             Expr::Key(base, key) => match &**base {
                 Expr::Name(name) if name == "inputs" => Some(Found { root: Root::Input, ways: vec![Way::Key(key.clone())] }),
