@@ -6,6 +6,7 @@
 //! What is missing: `.key`, `[0]` and `[key == value]` fail where there is nothing. In the left spine of `??` (the left side itself, what a key or
 //! an item is taken out of, the first argument of a function) they give the right side instead, as does null.
 
+pub(crate) mod access;
 mod budget;
 mod compare;
 pub mod eval;
@@ -24,9 +25,10 @@ mod text;
 mod time;
 
 pub(crate) use budget::measure;
-pub(crate) use functions::scalar_text;
+pub(crate) use compare::{equal, extreme, order, sort};
+pub(crate) use functions::{EMPTY_LIST, apply, scalar_text};
 pub use number::compare as compare_numbers;
-pub(crate) use number::times;
+pub(crate) use number::{add, multiply, subtract, times};
 pub use python::parse as parse_python;
 
 use crate::value::Value;

@@ -10,6 +10,7 @@ pub mod document;
 pub mod expr;
 pub mod hidden;
 pub mod json;
+pub mod native;
 pub mod nearest;
 pub mod outcome;
 pub mod schema;

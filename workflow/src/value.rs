@@ -6,6 +6,7 @@
 
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A JSON value. Equality is that of JSON documents: the order of keys does not count, the spelling of a number does.
@@ -58,6 +59,20 @@ impl Number {
     /// The nearest `f64`.
     pub fn as_f64(&self) -> f64 {
         self.0.parse().unwrap_or(f64::NAN)
+    }
+}
+
+impl Default for Number {
+    /// Zero.
+    fn default() -> Number {
+        Number(SmolStr::new_static("0"))
+    }
+}
+
+impl fmt::Display for Number {
+    /// The number as it was written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -280,6 +295,20 @@ impl Value {
     /// A list value.
     pub fn array(items: Vec<Value>) -> Value {
         Value::Array(Arc::new(items))
+    }
+}
+
+/// A value equals a text where it is that text.
+impl PartialEq<str> for Value {
+    fn eq(&self, text: &str) -> bool {
+        self.as_str() == Some(text)
+    }
+}
+
+/// A value equals a text where it is that text.
+impl PartialEq<&str> for Value {
+    fn eq(&self, text: &&str) -> bool {
+        self.as_str() == Some(*text)
     }
 }
 

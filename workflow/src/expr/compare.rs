@@ -8,7 +8,7 @@ use crate::value::Value;
 use std::cmp::Ordering;
 
 /// Whether two values are equal: numbers by their value, everything else as JSON.
-pub(super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Failure> {
+pub(crate) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, Failure> {
     budget.spend(1)?;
     Ok(match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -47,7 +47,7 @@ pub(super) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, F
 }
 
 /// Which of two numbers or two texts is smaller.
-pub(super) fn order(a: &Value, b: &Value, budget: &mut Budget) -> Result<Ordering, Failure> {
+pub(crate) fn order(a: &Value, b: &Value, budget: &mut Budget) -> Result<Ordering, Failure> {
     budget.spend(1)?;
     if let (Value::Number(a), Value::Number(b)) = (a, b) {
         budget.spend_text(a.as_str().len().min(b.as_str().len()))?;
@@ -62,8 +62,8 @@ pub(super) fn order(a: &Value, b: &Value, budget: &mut Budget) -> Result<Orderin
 }
 
 /// The first item whose rank no other is `side` of.
-pub(super) fn extreme(ranked: &[(Value, &Value)], side: Ordering, budget: &mut Budget) -> Result<Value, Failure> {
-    let mut best: Option<&(Value, &Value)> = None;
+pub(crate) fn extreme<T: Clone>(ranked: &[(Value, &T)], side: Ordering, budget: &mut Budget) -> Result<T, Failure> {
+    let mut best: Option<&(Value, &T)> = None;
     for candidate in ranked {
         match best {
             Some(so_far) if order(&candidate.0, &so_far.0, budget)? != side => {}
@@ -74,7 +74,7 @@ pub(super) fn extreme(ranked: &[(Value, &Value)], side: Ordering, budget: &mut B
 }
 
 /// Sorts by rank, keeping the order of equals.
-pub(super) fn sort(ranked: &mut [(Value, &Value)], budget: &mut Budget) -> Result<(), Failure> {
+pub(crate) fn sort<T>(ranked: &mut [(Value, &T)], budget: &mut Budget) -> Result<(), Failure> {
     // Once every rank has an order with the first, all have one with each other.
     if let Some((first, _)) = ranked.first() {
         for (rank, _) in ranked.iter() {

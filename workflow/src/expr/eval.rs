@@ -5,9 +5,8 @@ pub use super::scope::{Group, Scope};
 
 use super::compare::{equal, extreme, order, sort};
 use super::print::print_short;
-use super::{BinaryOp, Expr, Function, OverFunction, functions, number};
+use super::{BinaryOp, Expr, Function, OverFunction, access, functions, number};
 use crate::advance::Failure;
-use crate::nearest::nearest_few;
 use crate::value::{Object, Value};
 use smol_str::SmolStr;
 use std::cmp::Ordering;
@@ -129,10 +128,9 @@ impl Evaluation<'_> {
         match self.value(expr, binders)? {
             Value::Bool(b) => Ok(b),
             Value::Null => Ok(false),
-            other @ (Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => Err(fail(
-                "not-boolean",
-                format!("`{}` is neither true nor false, but {}", print_short(expr), with_article(other.type_name())),
-            )),
+            other @ (Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+                Err(access::not_boolean(&|| told(expr), &other))
+            }
         }
     }
 
@@ -156,19 +154,11 @@ impl Evaluation<'_> {
             };
         }
         let Some(subject) = self.subject(base, binders, lenient, true)? else { return Ok(Got::Missing) };
-        match &subject {
-            Value::Object(object) => match object.get(key) {
-                Some(value) => Ok(Got::Value(value.clone())),
-                None => missing(lenient, || no_such_key(base, key, object)),
-            },
-            Value::Null => Err(fail("no-such-key", format!("`{}` is null, so it has no key `{key}`", print_short(base)))),
-            Value::Array(_) => {
-                Err(fail("wrong-type", format!("`{}` is a list, so it has no key `{key}`; its items have", print_short(base))))
-            }
-            Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(fail(
-                "wrong-type",
-                format!("`{}` is {}, so it has no key `{key}`", print_short(base), with_article(subject.type_name())),
-            )),
+        let told = || told(base);
+        match (access::key(&subject, key, &told)?, &subject) {
+            (Some(value), _) => Ok(Got::Value(value.clone())),
+            (None, Value::Object(object)) => missing(lenient, || access::no_such_key(&told, key, object)),
+            (None, _) => missing(lenient, || access::no_such_key(&told, key, &Object::default())),
         }
     }
 
@@ -176,19 +166,15 @@ impl Evaluation<'_> {
         match self.subject(base, binders, lenient, true)? {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items)),
-            Some(other) => Err(fail("wrong-type", format!("`{}` is {}, no list", print_short(base), with_article(other.type_name())))),
+            Some(other) => access::list(&other, &|| told(base)).map(|_| None),
         }
     }
 
     fn index(&mut self, base: &Expr, index: i64, binders: Bound, lenient: bool) -> Result<Got, Failure> {
         let Some(items) = self.list(base, binders, lenient)? else { return Ok(Got::Missing) };
-        let distance = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
-        let at = if index < 0 { items.len().checked_sub(distance) } else { Some(distance) };
-        match at.and_then(|at| items.get(at)) {
+        match access::place(index, items.len()).and_then(|at| items.get(at)) {
             Some(value) => Ok(Got::Value(value.clone())),
-            None => missing(lenient, || {
-                fail("no-such-item", format!("`{}` has {}, so none at [{index}]", print_short(base), count(items.len(), "item")))
-            }),
+            None => missing(lenient, || access::no_such_item(&|| told(base), index, items.len())),
         }
     }
 
@@ -208,13 +194,8 @@ impl Evaluation<'_> {
         }
         match (found, matches) {
             (Some(item), 1) => Ok(Got::Value(item.clone())),
-            (None, _) | (Some(_), 0) => missing(lenient, || {
-                fail("none-matches", format!("none of {} matches `{}`", count(items.len(), "item"), print_short(whole)))
-            }),
-            (Some(_), _) => Err(fail(
-                "several-match",
-                format!("{matches} of {} match `{}`, which takes exactly one", count(items.len(), "item"), print_short(whole)),
-            )),
+            (None, _) | (Some(_), 0) => missing(lenient, || access::none_matches(items.len(), &print_short(whole))),
+            (Some(_), _) => Err(access::several_match(matches, items.len(), &print_short(whole))),
         }
     }
 
@@ -346,15 +327,9 @@ fn no_such_member(group: Group, key: &str) -> Failure {
     }
 }
 
-fn no_such_key(base: &Expr, key: &str, object: &Object) -> Failure {
-    let keys = nearest_few(key, object.keys().map(SmolStr::as_str), 3);
-    let keys: Vec<String> = keys.iter().map(|k| format!("`{}`", k.chars().take(60).collect::<String>())).collect();
-    let has = match (keys.is_empty(), object.len() - keys.len()) {
-        (true, _) => "it is empty".to_string(),
-        (false, 0) => format!("it has {}", keys.join(", ")),
-        (false, more) => format!("it has {} and {more} more", keys.join(", ")),
-    };
-    fail("no-such-key", format!("`{}` has no key `{key}`; {has}", print_short(base)))
+/// An expression in a message.
+fn told(expr: &Expr) -> String {
+    format!("`{}`", print_short(expr))
 }
 
 /// Says in a failure which part of the expression it comes from.

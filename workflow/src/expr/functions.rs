@@ -14,10 +14,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// The code of the failure of `first`, `last`, `min` … on an empty list, which `??` takes for missing.
-pub(super) const EMPTY_LIST: &str = "empty-list";
+pub(crate) const EMPTY_LIST: &str = "empty-list";
 
 /// The value of `function` on these arguments, as many as it takes.
-pub(super) fn apply(function: Function, arguments: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
+pub(crate) fn apply(function: Function, arguments: &[Value], budget: &mut Budget) -> Result<Value, Failure> {
     let call = Call { function, arguments };
     budget.spend(1 + call.cost())?;
     match function {

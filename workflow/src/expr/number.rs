@@ -146,7 +146,7 @@ fn small(a: &Number, b: &Number, op: fn(i64, i64) -> Option<i64>) -> Option<Numb
 }
 
 /// `a + b`, exactly: `1.10 + 2.2` is `3.30`.
-pub(super) fn add(a: &Number, b: &Number) -> Result<Number, Failure> {
+pub(crate) fn add(a: &Number, b: &Number) -> Result<Number, Failure> {
     if let Some(sum) = small(a, b, i64::checked_add) {
         return Ok(sum);
     }
@@ -155,7 +155,7 @@ pub(super) fn add(a: &Number, b: &Number) -> Result<Number, Failure> {
 }
 
 /// `a - b`, exactly.
-pub(super) fn subtract(a: &Number, b: &Number) -> Result<Number, Failure> {
+pub(crate) fn subtract(a: &Number, b: &Number) -> Result<Number, Failure> {
     if let Some(difference) = small(a, b, i64::checked_sub) {
         return Ok(difference);
     }
@@ -164,7 +164,7 @@ pub(super) fn subtract(a: &Number, b: &Number) -> Result<Number, Failure> {
 }
 
 /// `a * b`, exactly: `1.5 * 2.0` is `3.00`.
-pub(super) fn multiply(a: &Number, b: &Number) -> Result<Number, Failure> {
+pub(crate) fn multiply(a: &Number, b: &Number) -> Result<Number, Failure> {
     if let Some(product) = small(a, b, i64::checked_mul) {
         return Ok(product);
     }
