@@ -12,6 +12,7 @@
 //! | `perform` | the world of a run |
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
 //! | `serve` | the operations as MCP servers, over stdio and HTTP |
+//! | `native` | workflows that are Rust: what crates link that the compiler writes |
 //! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
@@ -26,6 +27,7 @@ pub mod environment;
 pub mod expected;
 pub mod input;
 pub mod journal;
+pub mod native;
 pub mod observe;
 pub mod perform;
 pub mod pool;

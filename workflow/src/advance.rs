@@ -10,6 +10,8 @@ mod evaluate;
 mod frame;
 mod walk;
 
+pub use evaluate::{failed_result, not_reached};
+
 use crate::document::{Duration, Workflow};
 use crate::expr::eval::fail;
 use crate::value::{Object, Value};

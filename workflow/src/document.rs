@@ -3,7 +3,7 @@
 mod duration;
 mod input;
 
-use crate::expr::Expr;
+use crate::expr::{Expr, times};
 use crate::template::Template;
 use crate::value::{Number, Object, Value};
 use smol_str::SmolStr;
@@ -226,6 +226,24 @@ pub struct Retry {
     /// By what each further wait is longer.
     pub factor: Number,
 }
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: u64 = 7 * 24 * 60 * 60 * 1000;
+
+impl Retry {
+    /// The pause after the first failure.
+    pub fn first_pause(&self) -> Duration {
+        Duration { millis: self.backoff.millis.min(LONGEST_PAUSE) }
+    }
+
+    /// The pause after the one that is over.
+    pub fn next_pause(&self, over: Duration) -> Duration {
+        Duration { millis: times(over.millis, &self.factor).min(LONGEST_PAUSE) }
+    }
+}
+
+/// The priority of a question that says none.
+pub const DEFAULT_PRIORITY: u8 = 2;
 
 /// What is done where a step fails in the end. The steps see `error.code` and `error.message`; the step's value is that of the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -60,8 +60,20 @@ impl Evaluator<'_> {
     }
 }
 
+/// The failure of a call whose result is one, as `test` is true of it.
+pub fn failed_result(test: &str, result: &Value) -> Failure {
+    let shown = shown(result);
+    fail("failed-result", format!("the result is a failure, as `{test}` is true of it: {shown}"))
+}
+
+/// The failure of a loop whose end did not come.
+pub fn not_reached(rounds: u32, until: &str) -> Failure {
+    let rounds = eval::count(usize::try_from(rounds).unwrap_or(usize::MAX), "round");
+    fail("not-reached", format!("after {rounds}, `{until}` was still not true"))
+}
+
 /// The start of a value, for a message; what is too large to be looked at in no time is told by its type.
-pub(super) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     const WORK: u64 = 2_000;
     const LONGEST: usize = 200;
     if measure(value, &mut Budget::new(WORK)).is_err() {

@@ -3,14 +3,13 @@
 //! It is lazy: arguments are evaluated only for an effect whose end is not known. It always ends: expressions have budgets, and the
 //! number of steps that are looked at in one walk is bounded.
 
-use super::evaluate::{Evaluator, shown};
+use super::evaluate::{Evaluator, failed_result, not_reached};
 use super::frame::{Frame, Roots, StepValues, loop_name};
 use super::{Effect, Ended, Failure, Start, StepKey};
-use crate::document::{Case, Catch, Duration, Step, StepKind, Workflow};
+use crate::document::{Case, Catch, DEFAULT_PRIORITY, Duration, Retry, Step, StepKind, Workflow};
 use crate::expr::Expr;
-use crate::expr::eval::{self, fail, with_article};
+use crate::expr::eval::{fail, with_article};
 use crate::expr::print::print_short;
-use crate::expr::times;
 use crate::template::Template;
 use crate::value::{Object, Value};
 use smol_str::{SmolStr, format_smolstr};
@@ -47,9 +46,6 @@ type Walked<T = Option<Value>> = Result<Flow<T>, Fault>;
 const MOST_VISITS: u64 = 2_000_000;
 /// How much work the expressions of one walk do together.
 const MOST_WORK: u64 = 2_000_000_000;
-/// The longest pause between two attempts.
-const LONGEST_PAUSE: u64 = 7 * 24 * 60 * 60 * 1000;
-const DEFAULT_PRIORITY: u8 = 2;
 
 pub(super) struct Walk<'w> {
     roots: Roots<'w>,
@@ -115,7 +111,7 @@ impl<'w> Walk<'w> {
         let mut attempt_key = key.clone();
         // Steps inside a branch stand beside the step that branches; in a further attempt of it they stand below that attempt.
         let mut branch_prefix = SmolStr::new(prefix);
-        let mut pause = step.retry.as_ref().map_or(0, |r| r.backoff.millis.min(LONGEST_PAUSE));
+        let mut pause = step.retry.as_ref().map(Retry::first_pause).unwrap_or_default();
         let mut attempt = 1_u32;
         loop {
             let fault = match self.kind(step, &attempt_key, &branch_prefix, frame) {
@@ -127,10 +123,10 @@ impl<'w> Walk<'w> {
             self.visit()?;
             attempt_key = format_smolstr!("{key}@{attempt}");
             branch_prefix = format_smolstr!("{attempt_key}/");
-            if let Flow::Pending = self.pause(&attempt_key, Duration { millis: pause })? {
+            if let Flow::Pending = self.pause(&attempt_key, pause)? {
                 return Ok(Flow::Pending);
             }
-            pause = times(pause, &retry.factor).min(LONGEST_PAUSE);
+            pause = retry.next_pause(pause);
         }
     }
 
@@ -199,9 +195,7 @@ impl<'w> Walk<'w> {
         if !self.test(test, &inner)? {
             return Ok(Flow::Done(Some(result)));
         }
-        let (test, shown) = (print_short(test), shown(&result));
-        let failure = fail("failed-result", format!("the result is a failure, as `{test}` is true of it: {shown}"));
-        Err(Fault { failure, of_effect: true })
+        Err(Fault { failure: failed_result(&print_short(test), &result), of_effect: true })
     }
 
     fn for_each(&mut self, body: &Loop, each: &SmolStr, list: &Expr, at_once: u32, frame: &mut Frame) -> Walked {
@@ -252,9 +246,7 @@ impl<'w> Walk<'w> {
         loop {
             self.visit()?;
             if at_most.is_some_and(|most| round >= most) {
-                let rounds = eval::count(usize::try_from(round).unwrap_or(usize::MAX), "round");
-                let until = body.test.map(print_short).unwrap_or_default();
-                return Err(fail("not-reached", format!("after {rounds}, `{until}` was still not true")).into());
+                return Err(not_reached(round, &body.test.map(print_short).unwrap_or_default()).into());
             }
             let round_key = format_smolstr!("{}[{round}]", body.key);
             if round > 0

@@ -1,0 +1,104 @@
+//! Workflows that are Rust: what the crates link that `ltc compile --emit rust` writes.
+//!
+//! A native workflow is a function that awaits its steps. Each step is an effect under the key that the interpreter gives it, and goes
+//! through [`Durable::perform`]: an effect that has ended is not done again, so running the function again takes a run up where it
+//! stopped, whether the YAML or the crate began it. A step that waits for a person ends the function early; nothing waits in memory.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `context` | what a workflow does its steps with: the keys of steps, rounds, what a run knows |
+//! | `step` | one step: called, asked, waited for, tried again |
+//! | `stop` | why a workflow goes no further |
+//! | `replay` | a workflow in the world of its recording, for its test |
+//! | `command` | the command that a crate is |
+
+mod command;
+mod context;
+mod replay;
+mod step;
+mod stop;
+
+pub use command::main;
+pub use context::{Context, Rounds};
+pub use ltc_workflow::native::{Fields, Find, FromValue, Mismatch, Nullable, Path, Record, ToValue, lang};
+pub use ltc_workflow::{Number, Object, Value};
+pub use replay::replay;
+pub use step::{Question, Step, Tool};
+pub use stop::{Caught, Stop};
+
+use crate::durable::Durable;
+use crate::engine::Rest;
+use crate::observe::Observer;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use ltc_workflow::advance::{Failure, Start};
+use ltc_workflow::{Workflow, yaml};
+use std::fmt;
+use std::sync::Arc;
+
+type Body = dyn Fn(Context, &Value) -> Result<BoxFuture<'static, Result<Value, Stop>>, Mismatch> + Send + Sync;
+
+/// A workflow as a Rust function, beside the document that it does the same as.
+#[derive(Clone)]
+pub struct NativeWorkflow {
+    document: &'static str,
+    body: Arc<Body>,
+}
+
+impl NativeWorkflow {
+    /// The workflow that `body` is; `document` is the YAML that it was written from.
+    pub fn new<I, O, F, R>(document: &'static str, body: F) -> NativeWorkflow
+    where
+        I: FromValue,
+        O: ToValue,
+        F: Fn(Context, I) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<O, Stop>> + Send + 'static,
+    {
+        let body = move |context: Context, input: &Value| {
+            let running = body(context, I::from_value(input)?);
+            Ok(async move { running.await.map(|output| output.to_value()) }.boxed())
+        };
+        NativeWorkflow { document, body: Arc::new(body) }
+    }
+
+    /// The YAML.
+    pub fn document(&self) -> &'static str {
+        self.document
+    }
+
+    /// What the YAML says: name, inputs, servers, secrets.
+    ///
+    /// # Errors
+    /// What in it is no workflow.
+    pub fn read(&self) -> Result<Workflow, String> {
+        yaml::read(self.document).map_err(|problems| problems.iter().map(|problem| format!("{problem}\n")).collect())
+    }
+
+    /// Runs until the run comes to rest.
+    pub async fn run(&self, start: Start, durable: Arc<dyn Durable>, observer: Arc<dyn Observer>) -> Rest {
+        let input = Value::Object(start.input.clone());
+        let recorded = durable.recorded().await;
+        let context = Context::new(start, durable, recorded, observer);
+        let ended = match (self.body)(context.clone(), &input) {
+            Ok(running) => running.await,
+            Err(mismatch) => Err(invalid_input(&mismatch).into()),
+        };
+        match ended {
+            Ok(output) => Rest::Done(output),
+            Err(stop) => stop.rest(context.waiting()),
+        }
+    }
+}
+
+fn invalid_input(mismatch: &Mismatch) -> Failure {
+    Failure { code: "invalid-input".into(), message: format!("the input is not what the workflow takes: {mismatch}"), step: None }
+}
+
+impl fmt::Debug for NativeWorkflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NativeWorkflow").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Native workflows beside the interpreter.
