@@ -51,8 +51,22 @@ pub fn to_json(trace: &Trace) -> Value {
 }
 
 /// The workflow of `traces`.
-pub fn compile(traces: &[Trace], name: Option<String>, partial: bool) -> Compilation {
-    ltc_compiler::compile(traces, &Options { name, partial })
+pub fn compile(traces: &[Trace], name: Option<String>, partial: bool, record: bool) -> Compilation {
+    ltc_compiler::compile(traces, &Options { name, partial, record })
+}
+
+/// The files of the Rust crate that a compilation becomes: where each lies, and what it says.
+///
+/// # Errors
+/// What the compiler did wrong.
+pub fn rust(made: &Compilation, traces: &[Trace], document: &str, runtime: Option<&str>) -> Result<Vec<(&'static str, String)>, String> {
+    let files = ltc_compiler::emit_rust(made, traces, document, runtime)?;
+    Ok(files.into_iter().map(|file| (file.path, file.text)).collect())
+}
+
+/// Whether a file of a written crate is as it was written; `None` where it does not say.
+pub fn is_untouched(text: &str) -> Option<bool> {
+    ltc_compiler::emit::is_untouched(text)
 }
 
 /// What is doubtful in a workflow, as far as what is known of servers tells.

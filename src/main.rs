@@ -3,6 +3,7 @@
 
 mod commands;
 mod compiler;
+mod crates;
 mod documents;
 mod exit;
 mod files;

@@ -4,6 +4,7 @@
 
 pub mod dead;
 pub mod diagnostics;
+pub mod emit;
 pub mod explain;
 pub mod generalize;
 pub mod hints;
@@ -35,7 +36,7 @@ pub mod weight;
 use diagnostics::{Diagnostic, Severity};
 use explain::Explanation;
 use index::Index;
-use ltc_workflow::{Object, Workflow};
+use ltc_workflow::{Object, Value, Workflow};
 use plan::Plan;
 use script::Script;
 use std::collections::BTreeSet;
@@ -49,6 +50,8 @@ pub struct Options {
     pub name: Option<String>,
     /// Whether a run that ended in the middle is compiled up to there.
     pub partial: bool,
+    /// Whether the runs are told step by step, as [`emit_rust`] needs them.
+    pub record: bool,
 }
 
 /// What a compilation gives.
@@ -62,6 +65,8 @@ pub struct Compilation {
     pub diagnostics: Vec<Diagnostic>,
     /// Per run: what the inputs were, with those that the compiler made.
     pub given: Vec<Object>,
+    /// What the workflow does in the recorded runs, step by step, without secrets; where the options want it.
+    pub recording: Option<Value>,
     /// Whether the workflow does what was recorded. Where it does not, an error among the diagnostics says so, and it must not be used.
     pub verdict: Verdict,
 }
@@ -78,7 +83,9 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
     let alive = dead::alive(&plan, &scripts);
     let (plan, lowered) = lower::lower(plan, &scripts, alive, options.name.as_deref());
     let explanation = explain::explanation(&plan, &lowered.renamed, &lowered.steps, &scripts);
-    let verdict = verify::verify_compiled(&lowered.workflow, traces, &plan.made(&scripts, &lowered.alive), &plan.runs(&lowered.given));
+    let (made, runs) = (plan.made(&scripts, &lowered.alive), plan.runs(&lowered.given));
+    let verdict = verify::verify_compiled(&lowered.workflow, traces, &made, &runs);
+    let recording = options.record.then(|| verify::record(&lowered.workflow, &made, &runs, &plan.secrets));
 
     diagnostics.extend(lowered.diagnostics);
     let living = plan.diagnostics.iter().filter(|told| told.node.is_none_or(|node| lowered.alive.contains(&node)));
@@ -95,8 +102,35 @@ pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
         explanation: explanation.without(&plan.secrets),
         diagnostics,
         given: lowered.given,
+        recording,
         verdict,
     }
+}
+
+/// The files of a Rust crate that does what `workflow` does, as it was compiled from `traces` and is written in `document`.
+///
+/// # Errors
+/// Why the compiler could not write it, which is a mistake of the compiler.
+pub fn emit_rust(made: &Compilation, traces: &[Trace], document: &str, runtime_path: Option<&str>) -> Result<Vec<emit::File>, String> {
+    let (Some(workflow), Some(recording)) = (&made.workflow, &made.recording) else { return Err("there is no workflow".to_owned()) };
+    let servers: Vec<_> = traces.iter().flat_map(|trace| trace.servers.iter().cloned()).collect();
+    let recorded = |call: &trace::Call| match &call.outcome {
+        trace::Outcome::Result(body) => Some(emit::Recorded {
+            server: identifiers::server_name(&call.server),
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            result: body.decode(),
+        }),
+        _ => None,
+    };
+    let calls: Vec<_> = traces.iter().flat_map(|trace| &trace.calls).filter_map(recorded).collect();
+    let origin = |step: &explain::Explained| {
+        let arguments = step.arguments.iter().map(|argument| (argument.path.clone(), argument.origin.clone())).collect();
+        (step.step.clone(), emit::StepOrigin { calls: step.calls.clone(), arguments })
+    };
+    let origins = made.explanation.steps.iter().map(origin).collect();
+    let source = emit::Source { workflow, document, servers: &servers, calls: &calls, origins: &origins, recording, runtime_path };
+    emit::files(&source)
 }
 
 /// How often a loop that turned out to be none sends the passes back.
@@ -134,7 +168,14 @@ impl Compilation {
     fn refused(diagnostics: Vec<Diagnostic>) -> Compilation {
         let mut diagnostics: Vec<_> = diagnostics.into_iter().map(Diagnostic::visible).collect();
         diagnostics.sort();
-        Compilation { workflow: None, explanation: Explanation::default(), diagnostics, given: Vec::new(), verdict: Verdict::default() }
+        Compilation {
+            workflow: None,
+            explanation: Explanation::default(),
+            diagnostics,
+            given: Vec::new(),
+            recording: None,
+            verdict: Verdict::default(),
+        }
     }
 }
 

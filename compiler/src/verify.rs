@@ -13,6 +13,7 @@ mod hashes;
 mod messages;
 mod observe;
 mod places;
+mod record;
 mod recording;
 mod renamed;
 mod replay;
@@ -23,6 +24,8 @@ mod spots;
 mod spread;
 mod start;
 mod tokens;
+
+pub use record::record;
 
 use crate::diagnostics::Diagnostic;
 use crate::script::{self, Given, Script};

@@ -5,8 +5,8 @@ use crate::exit::Exit;
 use crate::progress::busy;
 use crate::report::Report;
 use crate::traces::TraceOptions;
-use crate::{compiler, files, traces, written};
-use clap::Args;
+use crate::{compiler, crates, files, traces, written};
+use clap::{Args, ValueEnum};
 use ltc_compiler::Compilation;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_compiler::trace::Trace;
@@ -25,6 +25,12 @@ pub struct Arguments {
     /// Where the workflow is written: a file, or a folder for a file of the workflow's name; stdout where this is not given
     #[arg(short, long, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
+    /// What is written: the workflow as YAML, or a Rust crate that does the same, into the folder that -o names
+    #[arg(long, value_enum, default_value_t = Emit::Yaml)]
+    emit: Emit,
+    /// The folder of the crate ltc-runtime, for a Rust crate that does not take it from the registry
+    #[arg(long, value_name = "DIR")]
+    runtime: Option<PathBuf>,
     /// The name of the workflow; it follows from the task where this is not given
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -41,17 +47,26 @@ pub struct Arguments {
     options: TraceOptions,
 }
 
+/// What is written.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Emit {
+    /// The workflow
+    Yaml,
+    /// A crate
+    Rust,
+}
+
 /// Compiles.
 pub fn run(arguments: &Arguments, report: &Report) -> Exit {
     let traces = match traces::read(&arguments.traces, &arguments.options, report) {
         Ok(traces) => traces,
         Err(exit) => return exit,
     };
-    let Compilation { workflow, diagnostics, verdict, .. } =
-        busy(report, "compiling", || compiler::compile(&traces, arguments.name.clone(), arguments.partial));
-    report.say_all(&diagnostics);
-    let questions = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Question).count();
-    let Some(mut workflow) = workflow.filter(|_| !compiler::has_errors(&diagnostics)) else {
+    let record = arguments.emit == Emit::Rust;
+    let mut made = busy(report, "compiling", || compiler::compile(&traces, arguments.name.clone(), arguments.partial, record));
+    report.say_all(&made.diagnostics);
+    let questions = made.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Question).count();
+    let Some(mut workflow) = made.workflow.clone().filter(|_| !compiler::has_errors(&made.diagnostics)) else {
         return Exit::Invalid;
     };
     workflow.header = vec![made_of(&traces), "This is the source from now on: edit it, and check it with `ltc lint`.".to_owned()];
@@ -61,6 +76,10 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         return Exit::Failed;
     }
     let text = written::marked(&yaml::print(&workflow));
+    if arguments.emit == Emit::Rust {
+        made.workflow = Some(workflow);
+        return write_crate(&made, &traces, &text, arguments, questions, report);
+    }
     let Some(output) = &arguments.output else {
         return printed(&text, Exit::Done, report);
     };
@@ -69,7 +88,34 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         report.say(&problem);
         return Exit::Failed;
     }
-    report.summary("written", &format!("wrote {}", path.display()), &facts(&workflow, &traces, &verdict, questions, &path));
+    report.summary("written", &format!("wrote {}", path.display()), &facts(&workflow, &traces, &made.verdict, questions, &path));
+    Exit::Done
+}
+
+/// Writes the Rust crate.
+fn write_crate(made: &Compilation, traces: &[Trace], text: &str, arguments: &Arguments, questions: usize, report: &Report) -> Exit {
+    let (Some(folder), Some(workflow)) = (&arguments.output, &made.workflow) else {
+        let problem = Diagnostic::new(Severity::Error, "no-folder", "", "a Rust crate is written into a folder");
+        return traces::said(&[problem.help("-o DIR names it")], Exit::Usage, report);
+    };
+    let runtime = match arguments.runtime.as_deref().map(crates::absolute).transpose() {
+        Ok(runtime) => runtime,
+        Err(problem) => return traces::said(&[problem], Exit::Usage, report),
+    };
+    let files = match compiler::rust(made, traces, text, runtime.as_deref()) {
+        Ok(files) => files,
+        Err(why) => {
+            let problem = Diagnostic::new(Severity::Error, "not-emitted", "", format!("the compiler failed to write the crate: {why}"));
+            return traces::said(&[problem], Exit::Failed, report);
+        }
+    };
+    if let Err(problems) = crates::write(folder, &files, arguments.force) {
+        return traces::said(&problems, Exit::Failed, report);
+    }
+    let mut facts = facts(workflow, traces, &made.verdict, questions, folder);
+    facts.retain(|(name, _)| *name != "to run");
+    facts.push(("to test", format!("cd {} && cargo test", quoted(&folder.display().to_string()))));
+    report.summary("written", &format!("wrote the crate {}", folder.display()), &facts);
     Exit::Done
 }
 

@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         Ok(traces) => traces,
         Err(exit) => return exit,
     };
-    let compilation = busy(report, "compiling", || compiler::compile(&traces, None, arguments.partial));
+    let compilation = busy(report, "compiling", || compiler::compile(&traces, None, arguments.partial, false));
     let (errors, open): (Vec<_>, Vec<_>) = compilation.diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
     let exit = if errors.is_empty() { Exit::Done } else { Exit::Invalid };
     let explanation = &compilation.explanation;

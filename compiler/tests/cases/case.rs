@@ -132,7 +132,7 @@ impl Case {
     pub fn compile(&self) -> Made {
         let traces: Vec<Trace> = self.recordings.iter().map(|(_, trace)| trace.clone()).collect();
         let name = self.folder.file_name().map(|n| n.to_string_lossy().into_owned());
-        let compilation = compile(&traces, &Options { name, partial: self.must.partial });
+        let compilation = compile(&traces, &Options { name, partial: self.must.partial, record: true });
         Made {
             workflow: compilation.workflow.clone(),
             print: compilation.workflow.as_ref().map(yaml::print).unwrap_or_default(),

@@ -201,7 +201,8 @@ fn texts_go_through_as_names_of_tools_servers_and_tasks() {
         let named = file.replacen("{\"format\"", &format!("{{\"task\":{},\"id\":{},\"format\"", json::quote(text), json::quote(text)), 1);
         checked(&named, text);
         let traces = read(named.as_bytes()).expect("it was read before");
-        let workflow = compile(&traces, &Options { name: Some(text.to_owned()), partial: false }).workflow.expect("it was compiled before");
+        let workflow =
+            compile(&traces, &Options { name: Some(text.to_owned()), ..Options::default() }).workflow.expect("it was compiled before");
         assert!(
             !workflow.name.is_empty() && workflow.name.len() <= 100 && !workflow.name.starts_with('-'),
             "{text:?} becomes {:?}",

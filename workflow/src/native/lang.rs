@@ -324,3 +324,19 @@ pub fn unless_empty<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> 
 pub fn not_null<V: ToValue>(found: Option<V>) -> Option<V> {
     found.filter(|value| !value.to_value().is_null())
 }
+
+/// The item at `index` of a list, as `list[index]`.
+///
+/// # Errors
+/// `no-such-item`.
+pub fn item<T>(list: &[T], index: i64) -> Result<&T, Failure> {
+    access::place(index, list.len()).and_then(|at| list.get(at)).ok_or_else(|| access::no_such_item(TOLD, index, list.len()))
+}
+
+/// `omit` where something has to be.
+///
+/// # Errors
+/// `omitted`, always.
+pub fn omitted() -> Result<Value, Failure> {
+    Err(fail("omitted", "`omit` may only stand for a whole argument, entry or item"))
+}

@@ -159,6 +159,12 @@ impl<T: ToValue + ?Sized> ToValue for &T {
     }
 }
 
+impl ToValue for () {
+    fn to_value(&self) -> Value {
+        Value::Null
+    }
+}
+
 impl ToValue for str {
     fn to_value(&self) -> Value {
         Value::from(self)

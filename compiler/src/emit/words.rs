@@ -1,0 +1,44 @@
+//! Documentation: words of others as comments that are only words.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+/// The longest text of others that is shown whole.
+const LONGEST: usize = 160;
+
+/// `text` as a part of a line of documentation: on one line, not too long, and without anything that Markdown makes something of.
+pub fn words(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() || ltc_workflow::hidden::is_hidden(c) { ' ' } else { c }).collect();
+    let mut line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line.chars().flat_map(|c| "\\`*_[]<>#|~&".contains(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// `text` as code in a line of documentation.
+pub fn code(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() || ltc_workflow::hidden::is_hidden(c) { ' ' } else { c }).collect();
+    let mut line = visible.trim().to_owned();
+    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+        line.truncate(end);
+        line.push('…');
+    }
+    if line.is_empty() {
+        return "` `".to_owned();
+    }
+    if line.contains('`') {
+        return words(&line);
+    }
+    format!("`{line}`")
+}
+
+/// A doc comment of these lines.
+pub fn doc(lines: &[String]) -> TokenStream {
+    let lines = lines.iter().map(|line| {
+        let line = if line.is_empty() { String::new() } else { format!(" {line}") };
+        Literal::string(&line)
+    });
+    quote!(#(#[doc = #lines])*)
+}
