@@ -64,6 +64,11 @@ pub fn rust(made: &Compilation, traces: &[Trace], document: &str, runtime: Optio
     Ok(files.into_iter().map(|file| (file.path, file.text)).collect())
 }
 
+/// A file of a crate with the line that tells an edit.
+pub fn headed(path: &str, text: &str, document: &str) -> String {
+    ltc_compiler::emit::headed(path, text, document)
+}
+
 /// Whether a file of a written crate is as it was written; `None` where it does not say.
 pub fn is_untouched(text: &str) -> Option<bool> {
     ltc_compiler::emit::is_untouched(text)

@@ -29,7 +29,7 @@ mod steps;
 mod types;
 mod words;
 
-pub use project::is_untouched;
+pub use project::{headed, is_untouched};
 
 use crate::trace::Server;
 use ltc_workflow::{Object, Value, Workflow};
@@ -86,7 +86,7 @@ pub struct File {
     pub text: String,
 }
 
-/// The files of the crate that `source` becomes.
+/// The files of the crate that `source` becomes, each without its [`headed`] line.
 ///
 /// # Errors
 /// What the emitter did wrong: a file that is no Rust.
@@ -98,9 +98,6 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
         if !module.items.is_empty() {
             files.push(File { path, text: layout::file(&module).map_err(|why| format!("{path}: {why}"))? });
         }
-    }
-    for file in &mut files {
-        file.text = project::headed(file.path, &file.text, source);
     }
     files.sort_by(|a, b| a.path.cmp(b.path));
     Ok(files)

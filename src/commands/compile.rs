@@ -109,6 +109,8 @@ fn write_crate(made: &Compilation, traces: &[Trace], text: &str, arguments: &Arg
             return traces::said(&[problem], Exit::Failed, report);
         }
     };
+    let (files, unformatted) = crates::laid_out(folder, files, text);
+    report.say_all(&unformatted);
     if let Err(problems) = crates::write(folder, &files, arguments.force) {
         return traces::said(&problems, Exit::Failed, report);
     }

@@ -4,6 +4,7 @@ use super::code::{Code, Maybe, Shape};
 use super::names::Names;
 use super::scope::{Scope, VarId};
 use super::types::{Field, Ty};
+use super::words::literal as text_literal;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
 use ltc_workflow::{Number, Value};
 use proc_macro2::{Literal, TokenStream};
@@ -345,7 +346,7 @@ pub fn literal(value: &Value) -> Code {
         Value::Bool(is) => Code::new(quote!(#is), Ty::Bool, Shape::Owned),
         Value::Number(number) => number_literal(number),
         Value::String(text) => {
-            let text = text.as_str();
+            let text = text_literal(text);
             Code::new(quote!(#text), Ty::Text, Shape::Ref)
         }
         Value::Array(items) => list_of(&items.iter().map(|item| Maybe::Always(literal(item))).collect::<Vec<_>>()),

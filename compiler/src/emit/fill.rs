@@ -4,9 +4,10 @@ use super::code::{Code, Maybe, Perhaps, Shape};
 use super::expr::{list_of, literal, object_of};
 use super::scope::Scope;
 use super::types::{Field, RecordId, Ty};
+use super::words::literal as text_literal;
 use ltc_workflow::expr::{BinaryOp, Expr};
 use ltc_workflow::template::{Piece, Template};
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use smol_str::SmolStr;
 
@@ -54,7 +55,7 @@ impl Scope {
                 }
             }
         }
-        let format = Literal::string(&format);
+        let format = text_literal(&format);
         Code::new(quote!(format!(#format, #(#values),*)), Ty::Text, Shape::Owned)
     }
 

@@ -6,11 +6,10 @@ use ltc_workflow::{digest, json};
 use minijinja::{Environment, UndefinedBehavior, context};
 
 /// Name in the crate, name and text of the template.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 5] = [
     (".gitignore", include_str!("../../../templates/gitignore")),
     ("Cargo.toml", include_str!("../../../templates/Cargo.toml")),
     ("README.md", include_str!("../../../templates/README.md.jinja")),
-    ("rustfmt.toml", include_str!("../../../templates/rustfmt.toml")),
     ("src/main.rs", include_str!("../../../templates/main.rs")),
     ("tests/replay.rs", include_str!("../../../templates/replay.rs")),
 ];
@@ -74,8 +73,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const EDITION: &str = "2024";
 
 /// `text` with a line that tells where it comes from and the digest of the others; a workflow has a mark of its own.
-pub fn headed(path: &str, text: &str, source: &Source<'_>) -> String {
-    let (from, own) = (short(source.document), short(text));
+pub fn headed(path: &str, text: &str, document: &str) -> String {
+    let (from, own) = (short(document), short(text));
     let mark = format!("{MARK}{VERSION} from workflow.yaml ({from}); {BEFORE_DIGEST}{own}");
     match path.rsplit('.').next() {
         Some("rs") => format!("// {mark}\n{text}"),

@@ -159,7 +159,7 @@ impl Types {
             (there, here) if there == here => quote!(#name),
             (Home::Tools, _) => quote!(tools::#name),
             (Home::Steps, _) => quote!(steps::#name),
-            (Home::Lib, _) => quote!(crate::#name),
+            (Home::Lib, _) => quote!(#name),
         }
     }
 

@@ -42,3 +42,34 @@ pub fn doc(lines: &[String]) -> TokenStream {
     });
     quote!(#(#[doc = #lines])*)
 }
+
+/// The longest part of a literal that stands on one line.
+const LINE: usize = 60;
+
+/// A text as a literal. A long one goes over several lines, each with a `\\` at its end, so that the code around it can still be laid out.
+pub fn literal(text: &str) -> Literal {
+    let whole = Literal::string(text);
+    if text.chars().count() <= LINE + LINE / 3 {
+        return whole;
+    }
+    let mut source = String::from("\"");
+    let mut length = 0;
+    let mut before = ' ';
+    for c in text.chars() {
+        // White space at the head of a line would be skipped with the line break.
+        let may_break = !c.is_whitespace() && (before.is_whitespace() || length > LINE + LINE / 3);
+        if length > LINE && may_break {
+            source.push_str("\\\n             ");
+            length = 0;
+        }
+        let escaped = Literal::string(&c.to_string()).to_string();
+        source.push_str(escaped.trim_start_matches('"').strip_suffix('"').unwrap_or_default());
+        length += 1;
+        before = c;
+    }
+    source.push('"');
+    match source.parse::<Literal>() {
+        Ok(literal) if syn::parse_str::<syn::LitStr>(&source).is_ok_and(|read| read.value() == text) => literal,
+        _ => whole,
+    }
+}
