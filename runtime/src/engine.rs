@@ -69,7 +69,7 @@ pub async fn run(workflow: &Workflow, start: &Start, durable: &dyn Durable, obse
 
 /// The effects that were started and have not ended.
 #[derive(Default)]
-struct UnderWay<'d> {
+pub(crate) struct UnderWay<'d> {
     running: FuturesUnordered<BoxFuture<'d, (StepKey, Result<Performed, Interrupted>)>>,
     effects: BTreeMap<StepKey, Effect>,
     waiting: BTreeMap<StepKey, Effect>,
@@ -77,7 +77,7 @@ struct UnderWay<'d> {
 }
 
 impl<'d> UnderWay<'d> {
-    fn start(&mut self, key: StepKey, effect: Effect, durable: &'d dyn Durable, observer: &dyn Observer) {
+    pub(crate) fn start(&mut self, key: StepKey, effect: Effect, durable: &'d dyn Durable, observer: &dyn Observer) {
         if self.effects.contains_key(&key) || self.waiting.contains_key(&key) {
             return;
         }
@@ -93,7 +93,7 @@ impl<'d> UnderWay<'d> {
     }
 
     /// The next effect that ends; `None` where nothing is running.
-    async fn next(&mut self) -> Result<Option<(StepKey, Ended)>, Interrupted> {
+    pub(crate) async fn next(&mut self) -> Result<Option<(StepKey, Ended)>, Interrupted> {
         while let Some((key, performed)) = self.running.next().await {
             let effect = self.effects.remove(&key);
             match performed? {
@@ -109,7 +109,7 @@ impl<'d> UnderWay<'d> {
 
     /// As [`UnderWay::next`]. What has just begun is polled first, and takes the ends that are not recorded yet into its own record; where nothing
     /// does, they are recorded here.
-    async fn next_or_settle(&mut self, durable: &dyn Durable) -> Result<Option<(StepKey, Ended)>, Interrupted> {
+    pub(crate) async fn next_or_settle(&mut self, durable: &dyn Durable) -> Result<Option<(StepKey, Ended)>, Interrupted> {
         match select(Box::pin(self.next()), durable.settle()).await {
             Either::Left((next, _)) => next,
             Either::Right((Ok(()), next)) => next.await,
@@ -117,7 +117,7 @@ impl<'d> UnderWay<'d> {
         }
     }
 
-    async fn finish_calls(&mut self, observer: &dyn Observer) {
+    pub(crate) async fn finish_calls(&mut self, observer: &dyn Observer) {
         while self.effects.values().any(|effect| matches!(effect, Effect::Call { .. })) {
             match self.next().await {
                 Ok(Some((key, ended))) => observer.ended(&key, &ended),
@@ -128,7 +128,7 @@ impl<'d> UnderWay<'d> {
         }
     }
 
-    fn rest(self) -> Rest {
+    pub(crate) fn rest(self) -> Rest {
         if self.waiting.is_empty() {
             // The language promises that this does not happen; a run that would hang says so instead.
             let message = "the workflow neither ended nor asked for anything".to_owned();

@@ -2,7 +2,7 @@
 //!
 //! A native workflow is a function that awaits its steps. Each step is an effect under the key that the interpreter gives it, and goes
 //! through [`Durable::perform`]: an effect that has ended is not done again, so running the function again takes a run up where it
-//! stopped, whether the YAML or the crate began it. A step that waits for a person ends the function early; nothing waits in memory.
+//! stopped, whether the YAML or the crate began it. Where only a person can go on, the function is dropped; nothing waits in memory.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -26,13 +26,15 @@ pub use replay::replay;
 pub use step::{Question, Step, Tool};
 pub use stop::{Caught, Stop};
 
-use crate::durable::Durable;
-use crate::engine::Rest;
+use crate::durable::{Durable, Interrupted};
+use crate::engine::{Rest, UnderWay};
 use crate::observe::Observer;
+use context::Asked;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ltc_workflow::advance::{Failure, Start};
 use ltc_workflow::{Workflow, yaml};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -74,18 +76,42 @@ impl NativeWorkflow {
         yaml::read(self.document).map_err(|problems| problems.iter().map(|problem| format!("{problem}\n")).collect())
     }
 
-    /// Runs until the run comes to rest.
-    pub async fn run(&self, start: Start, durable: Arc<dyn Durable>, observer: Arc<dyn Observer>) -> Rest {
+    /// Runs until the run comes to rest, as [`crate::engine::run`] runs the document.
+    ///
+    /// The workflow goes as far as it can; what it asks for is begun; and with the next end it goes on. It awaits nothing but its steps.
+    pub async fn run(&self, start: Start, durable: &dyn Durable, observer: &dyn Observer) -> Rest {
         let input = Value::Object(start.input.clone());
-        let recorded = durable.recorded().await;
-        let context = Context::new(start, durable, recorded, observer);
-        let ended = match (self.body)(context.clone(), &input) {
-            Ok(running) => running.await,
-            Err(mismatch) => Err(invalid_input(&mismatch).into()),
+        let (context, mut asked) = Context::new(start, durable.recorded());
+        let mut running = match (self.body)(context, &input) {
+            Ok(running) => running,
+            Err(mismatch) => return Rest::Failed(invalid_input(&mismatch)),
         };
-        match ended {
-            Ok(output) => Rest::Done(output),
-            Err(stop) => stop.rest(context.waiting()),
+        let mut under_way = UnderWay::default();
+        let mut wanted = BTreeMap::new();
+        loop {
+            let ended = running.as_mut().now_or_never();
+            while let Ok(Asked { key, effect, reply }) = asked.try_recv() {
+                wanted.insert(key.clone(), reply);
+                under_way.start(key, effect, durable, observer);
+            }
+            let rest = match ended {
+                Some(Ok(output)) => Rest::Done(output),
+                Some(Err(stop)) => Rest::Failed(stop.into_failure()),
+                None => match under_way.next_or_settle(durable).await {
+                    Ok(Some((key, ended))) => {
+                        observer.ended(&key, &ended);
+                        // Nobody listens where a branch was given up.
+                        let _ = wanted.remove(&key).map(|reply| reply.send(ended));
+                        continue;
+                    }
+                    Ok(None) => return under_way.rest(),
+                    Err(interrupted) => Rest::Interrupted(interrupted),
+                },
+            };
+            if !matches!(rest, Rest::Interrupted(Interrupted::Store(_))) {
+                under_way.finish_calls(observer).await;
+            }
+            return rest;
         }
     }
 }

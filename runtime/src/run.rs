@@ -5,6 +5,7 @@ use crate::engine::{self, Rest};
 use crate::environment::Environment;
 use crate::input;
 use crate::journal::World;
+use crate::native::NativeWorkflow;
 use crate::observe::Observer;
 use crate::perform::{self, Outside, RunName};
 use crate::pool::Connections;
@@ -174,5 +175,10 @@ impl Run {
     /// Runs until the run comes to rest. Dropping the future interrupts it: servers are told about calls that nobody waits for any more.
     pub async fn go(&self, durable: &dyn Durable, observer: &dyn Observer) -> Rest {
         engine::run(&self.workflow, &self.start, durable, observer).await
+    }
+
+    /// The same, by a workflow that is Rust.
+    pub async fn go_native(&self, native: &NativeWorkflow, durable: &dyn Durable, observer: &dyn Observer) -> Rest {
+        native.run(self.start.clone(), durable, observer).await
     }
 }

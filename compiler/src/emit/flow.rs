@@ -720,12 +720,12 @@ impl Writer<'_, '_> {
         let start = record.as_ref().map(|record| quote!(let mut taken = #record::default();));
         let end = if needs { quote!(Ok(taken)) } else { quote!(Ok(())) };
         let error_used = quote!(#when #(#statements)*).to_string().contains("error");
-        let error = if error_used { quote!(let error = stop.caught(cx, #id)?;) } else { quote!(stop.caught(cx, #id)?;) };
+        let (failed, error) = if error_used { (quote!(stop), quote!(let error = stop.caught(cx, #id);)) } else { (quote!(_), quote!()) };
         let body = quote! {
             #start
             match #call {
                 Ok(#pattern) => { #(#tried)* }
-                Err(stop) => { #error #when #(#statements)* }
+                Err(#failed) => { #error #when #(#statements)* }
             }
             #end
         };

@@ -1,10 +1,183 @@
-//! The command that a crate of workflows is: it runs one of them.
+//! The command that a crate of workflows is: it runs one of them once.
+//!
+//! The output goes to stdout as JSON, everything else to stderr. How it ends is said as `ltc run` says it: 0 done, 1 failed, 2 usage, 3 the input
+//! is invalid, 4 it waits for a person.
 
 use super::NativeWorkflow;
+use crate::clock::{Moment, unique_name};
+use crate::engine::Rest;
+use crate::environment::ProcessEnvironment;
+use crate::journal::Journal;
+use crate::observe::{Log, Unobserved};
+use crate::perform::RunName;
+use crate::pool::Connections;
+use crate::problem::Problem;
+use crate::run::{Given, Prepared, Request, prepare};
+use crate::secrets::Redactor;
+use crate::text;
+use crate::upstream::{Connector, Limits};
+use ltc_workflow::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const INVALID: u8 = 3;
+const WAITING: u8 = 4;
 
 /// Does what the command line says with these workflows.
 pub fn main(workflows: impl IntoIterator<Item = NativeWorkflow>) -> ExitCode {
-    let _ = workflows.into_iter().count();
-    ExitCode::FAILURE
+    let workflows: Vec<NativeWorkflow> = workflows.into_iter().collect();
+    let done = arguments(std::env::args().skip(1)).and_then(|asked| once(&workflows, &asked));
+    match done {
+        Ok(output) => match writeln!(std::io::stdout(), "{output}") {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(FAILED),
+        },
+        Err(Ended { code, said }) => {
+            said.iter().for_each(|line| eprintln!("{line}"));
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Why there is no output.
+struct Ended {
+    code: u8,
+    said: Vec<String>,
+}
+
+fn ended(code: u8, said: impl Into<String>) -> Ended {
+    Ended { code, said: vec![said.into()] }
+}
+
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    input: Option<String>,
+    workflow: Option<String>,
+}
+
+const HELP: &str =
+    "--input JSON|@FILE|-  run the workflow once with this input\n--workflow NAME      which workflow, where there are several";
+
+fn arguments(given: impl Iterator<Item = String>) -> Result<Asked, Ended> {
+    let mut asked = Asked::default();
+    let mut given = given;
+    while let Some(argument) = given.next() {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (argument.clone(), None),
+        };
+        let place = match name.as_str() {
+            "--input" => &mut asked.input,
+            "--workflow" => &mut asked.workflow,
+            _ => return Err(ended(USAGE, HELP)),
+        };
+        *place = Some(value.or_else(|| given.next()).ok_or_else(|| ended(USAGE, HELP))?);
+    }
+    Ok(asked)
+}
+
+fn once(workflows: &[NativeWorkflow], asked: &Asked) -> Result<String, Ended> {
+    let Some(input) = &asked.input else { return Err(ended(USAGE, HELP)) };
+    let mut named = Vec::new();
+    for native in workflows {
+        let workflow = native.read().map_err(|why| ended(INVALID, why))?;
+        if asked.workflow.as_ref().is_none_or(|name| *name == workflow.name) {
+            named.push((native, workflow));
+        }
+    }
+    let (native, workflow) = match (named.pop(), named.is_empty()) {
+        (Some(one), true) => one,
+        (Some(_), false) => return Err(ended(USAGE, format!("there are several workflows\n{HELP}"))),
+        (None, _) => return Err(ended(USAGE, format!("there is no such workflow\n{HELP}"))),
+    };
+    let input = read(input)?;
+    let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
+    let servers = BTreeMap::new();
+    let library = BTreeMap::new();
+    let request = Request { workflow, library, input: Given::Plain(&input), servers: &servers, environment: &ProcessEnvironment, run };
+    let prepared = prepare(request).map_err(|problems| refused(INVALID, &problems))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| ended(FAILED, error.to_string()))?.block_on(go(native, prepared))
+}
+
+fn read(given: &str) -> Result<Value, Ended> {
+    let mut text = Vec::new();
+    let read = match given.strip_prefix('@') {
+        Some(path) => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text)).map(drop),
+        None if given == "-" => std::io::stdin().read_to_end(&mut text).map(drop),
+        None => {
+            text = given.as_bytes().to_vec();
+            Ok(())
+        }
+    };
+    read.map_err(|error| ended(USAGE, format!("the input cannot be read: {error}")))?;
+    json::parse(&text).map_err(|error| ended(INVALID, format!("the input is no JSON: {error}")))
+}
+
+async fn go(native: &NativeWorkflow, prepared: Prepared) -> Result<String, Ended> {
+    let redactor = prepared.redactor();
+    let log = Arc::new(ToStderr(redactor.clone()));
+    let connections = Arc::new(Connections::new(Connector { log, limits: Limits::default() }));
+    let rest = match prepared.connect(&connections).await {
+        Ok((run, drifted)) => {
+            drifted.iter().for_each(|problem| eprintln!("{}", told(problem)));
+            let journal = Journal::in_memory(run.world(), Arc::new(Unobserved), tokio::sync::watch::channel(None).1);
+            Ok(run.go_native(native, &journal, &Unobserved).await)
+        }
+        Err(problems) => Err(refused(FAILED, &problems)),
+    };
+    connections.close().await;
+    match rest? {
+        Rest::Done(output) => Ok(json::to_string(&redactor.value(&output))),
+        Rest::Failed(failure) => {
+            let place = failure.step.map(|step| format!("step {step}: ")).unwrap_or_default();
+            let said = text::one_line(&format!("{place}{}: {}", failure.code, failure.message));
+            Err(ended(FAILED, redactor.text(&said)))
+        }
+        Rest::Waiting { .. } => Err(ended(WAITING, "a person is asked; a run that lives in memory cannot wait, and ends here")),
+        Rest::Interrupted(_) => Err(ended(FAILED, "the run was interrupted")),
+    }
+}
+
+fn refused(code: u8, problems: &[Problem]) -> Ended {
+    Ended { code, said: problems.iter().map(told).collect() }
+}
+
+fn told(problem: &Problem) -> String {
+    let Problem { code, place, message, help } = problem;
+    let help = help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+    text::one_line(&format!("{code} {place}: {message}{help}"))
+}
+
+/// What servers say, on stderr.
+struct ToStderr(Redactor);
+
+impl Log for ToStderr {
+    fn server_said(&self, server: &str, line: &str) {
+        eprintln!("{server}: {line}");
+    }
+
+    fn redact(&self, text: &str) -> String {
+        self.0.text(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_read_or_answered_with_help() {
+        let read = |words: &[&str]| arguments(words.iter().map(|word| (*word).to_owned())).map_err(|ended| ended.code);
+        let asked = |input: &str| Asked { input: Some(input.to_owned()), workflow: None };
+        assert_eq!(read(&["--input", "{}"]), Ok(asked("{}")));
+        assert_eq!(read(&["--input={\"a\":\"b=c\"}"]), Ok(asked("{\"a\":\"b=c\"}")));
+        assert_eq!(read(&["--input"]), Err(USAGE));
+        assert_eq!(read(&["input"]), Err(USAGE));
+    }
 }

@@ -2,15 +2,14 @@
 
 use super::step::{Step, Tool};
 use super::stop::Stop;
-use crate::durable::{Durable, Performed};
-use crate::observe::Observer;
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey, not_reached};
 use ltc_workflow::document;
 use ltc_workflow::{Object, Value};
 use smol_str::{SmolStr, format_smolstr};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
 
 /// A place in a run: at the top, in a round of a loop, in a further attempt. Cloning is cheap.
 #[derive(Clone)]
@@ -23,16 +22,23 @@ pub struct Context {
 /// What is the same for all steps of a run.
 struct Run {
     start: Start,
-    durable: Arc<dyn Durable>,
     recorded: BTreeMap<StepKey, Ended>,
-    observer: Arc<dyn Observer>,
-    waiting: Mutex<Vec<(StepKey, Effect)>>,
+    asks: mpsc::UnboundedSender<Asked>,
+}
+
+/// An effect that a workflow asks for.
+pub(super) struct Asked {
+    pub(super) key: StepKey,
+    pub(super) effect: Effect,
+    pub(super) reply: oneshot::Sender<Ended>,
 }
 
 impl Context {
-    pub(super) fn new(start: Start, durable: Arc<dyn Durable>, recorded: BTreeMap<StepKey, Ended>, observer: Arc<dyn Observer>) -> Context {
-        let run = Run { start, durable, recorded, observer, waiting: Mutex::default() };
-        Context { run: Arc::new(run), prefix: SmolStr::default(), index: 0 }
+    /// The context of a run of which `recorded` has ended, and what its workflow asks for.
+    pub(super) fn new(start: Start, recorded: BTreeMap<StepKey, Ended>) -> (Context, mpsc::UnboundedReceiver<Asked>) {
+        let (asks, asked) = mpsc::unbounded_channel();
+        let run = Arc::new(Run { start, recorded, asks });
+        (Context { run, prefix: SmolStr::default(), index: 0 }, asked)
     }
 
     /// A step with a timeout, further attempts, or a result that may be a failure.
@@ -120,10 +126,6 @@ impl Context {
         StepKey(format_smolstr!("{}{id}", self.prefix))
     }
 
-    pub(super) fn waiting(&self) -> Vec<(StepKey, Effect)> {
-        std::mem::take(&mut self.run.waiting.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     /// The timer before an attempt or a round.
     pub(super) async fn pause(&self, key: &SmolStr, duration: document::Duration) -> Result<(), Stop> {
         if duration.millis == 0 {
@@ -138,16 +140,12 @@ impl Context {
             Some(ended) => ended.clone(),
             None => {
                 let effect = make()?;
-                self.run.observer.started(&key, &effect);
-                match self.run.durable.perform(&key, &effect).await {
-                    Performed::Ended(ended) => {
-                        self.run.observer.ended(&key, &ended);
-                        ended
-                    }
-                    Performed::Waiting => {
-                        self.run.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((key, effect));
-                        return Err(Stop::waiting());
-                    }
+                let (reply, end) = oneshot::channel();
+                // Where nobody takes the question any more, the run is over, and nothing is to go on.
+                let _ = self.run.asks.send(Asked { key, effect, reply });
+                match end.await {
+                    Ok(ended) => ended,
+                    Err(_) => std::future::pending().await,
                 }
             }
         };

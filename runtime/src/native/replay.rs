@@ -3,7 +3,7 @@
 //! The recording is that of `tests/recording.json` in a written crate: for each run its input, its calls in order, and its output.
 
 use super::NativeWorkflow;
-use crate::durable::{Durable, Performed};
+use crate::durable::{Durable, Interrupted, Performed};
 use crate::engine::Rest;
 use crate::observe::Unobserved;
 use futures_util::FutureExt;
@@ -12,7 +12,7 @@ use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey};
 use ltc_workflow::{Object, Value, json};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Runs `workflow` against each run of `recording`.
 ///
@@ -34,8 +34,8 @@ async fn one(workflow: &NativeWorkflow, run: &Value) -> Result<(), String> {
     let secrets = object("secrets").iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into()))).collect();
     let start = Start { input: object("input"), secrets, started_at: text("started_at"), id: "replay".into() };
     let steps = run.get("steps").and_then(Value::as_array).unwrap_or_default();
-    let world = Arc::new(Recorded { steps: steps.to_vec(), made: Mutex::default() });
-    let rest = workflow.run(start, world.clone(), Arc::new(Unobserved)).await;
+    let world = Recorded { steps: steps.to_vec(), made: Mutex::default() };
+    let rest = workflow.run(start, &world, &Unobserved).await;
     let made = world.made.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(wrong) = &made.wrong {
         return Err(wrong.clone());
@@ -52,7 +52,7 @@ async fn one(workflow: &NativeWorkflow, run: &Value) -> Result<(), String> {
         Rest::Failed(Failure { code, message, step }) => {
             Err(format!("it failed{} with {code}: {message}", step.map(|step| format!(" in {step}")).unwrap_or_default()))
         }
-        Rest::Waiting(_) => Err("it waits for somebody".to_owned()),
+        Rest::Waiting { .. } | Rest::Interrupted(_) => Err("it waits for somebody".to_owned()),
     }
 }
 
@@ -73,12 +73,16 @@ struct Made {
 }
 
 impl Durable for Recorded {
-    fn recorded(&self) -> BoxFuture<'_, BTreeMap<StepKey, Ended>> {
-        ready(BTreeMap::new()).boxed()
+    fn recorded(&self) -> BTreeMap<StepKey, Ended> {
+        BTreeMap::new()
     }
 
-    fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Performed> {
-        ready(Performed::Ended(self.answer(key, effect))).boxed()
+    fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Result<Performed, Interrupted>> {
+        ready(Ok(Performed::Ended(self.answer(key, effect)))).boxed()
+    }
+
+    fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>> {
+        ready(Ok(())).boxed()
     }
 }
 

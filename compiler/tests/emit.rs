@@ -1,0 +1,182 @@
+//! Written Rust: whatever a recording calls things and holds, the files parse, and every text in them is a literal and nothing else.
+
+use ltc_compiler::emit::{File, headed, is_untouched};
+use ltc_compiler::{Options, compile, emit_rust, ingest};
+use ltc_workflow::{Value, json, yaml};
+use proc_macro2::{TokenStream, TokenTree};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const HOSTILE: &[&str] = &[
+    "\"; std::process::exit(1); //",
+    "type",
+    "self",
+    "Self",
+    "1st",
+    "größe",
+    "",
+    "*/ fn evil() {} /*",
+    "\"#; evil!(); r#\"",
+    "```\nstd::process::exit(1)\n```",
+    "a\\b\0c\u{7f}",
+    "\u{202e}evil",
+    "{evil} {{ evil }} {}",
+    "${{ '${{' }}",
+    "]] = 1\n[evil]",
+    "{% raw %}{{ evil }}",
+    "\r\n//! evil",
+    "crate",
+    "r#type",
+    "日本語",
+];
+
+/// The files of the crate of one call of `tool` with these arguments.
+fn emitted(server: &str, tool: &str, described: &str, arguments: &[(String, Value)]) -> Option<Vec<File>> {
+    let text = |text: &str| json::quote(text);
+    let object = |entries: &[(String, Value)]| -> String {
+        let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{}: {}", text(key), json::to_string(value))).collect();
+        format!("{{{}}}", entries.join(", "))
+    };
+    let properties: Vec<(String, Value)> = arguments.iter().map(|(key, value)| (key.clone(), schema(value, described))).collect();
+    let trace = format!(
+        r#"{{"format": "ltc.trace/1", "task": {0}, "input": {{}}, "servers": {{{1}: {{"command": "x", "tools": [{{"name": {2}, "description": {0},
+            "inputSchema": {{"type": "object", "properties": {3}}}, "outputSchema": {{"type": "object", "properties": {3}}}}}]}}}},
+            "calls": [{{"id": "c", "server": {1}, "tool": {2}, "arguments": {4}, "result": {{"structuredContent": {4}}}}}], "output": {4}}}"#,
+        text(described),
+        text(server),
+        text(tool),
+        object(&properties),
+        object(arguments),
+    );
+    let traces = ingest::read("recording.json", trace.as_bytes(), None).ok()?.traces;
+    let made = compile(&traces, &Options { record: true, ..Options::default() });
+    let document = yaml::print(made.workflow.as_ref()?);
+    Some(emit_rust(&made, &traces, &document, Some("/a \"b\"\n")).unwrap_or_else(|why| panic!("{why}\n{trace}")))
+}
+
+fn schema(value: &Value, described: &str) -> Value {
+    let kind = value.type_name();
+    [("type", Value::from(kind)), ("description", Value::from(described))].into_iter().collect::<ltc_workflow::Object>().into()
+}
+
+/// The texts of all literals in a file, and its identifiers.
+fn read(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+    syn::parse2::<syn::File>(tokens.clone()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (mut texts, mut idents) = (BTreeSet::new(), BTreeSet::new());
+    walk(tokens, &mut texts, &mut idents);
+    (texts, idents)
+}
+
+fn walk(tokens: TokenStream, texts: &mut BTreeSet<String>, idents: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => walk(group.stream(), texts, idents),
+            TokenTree::Ident(ident) => drop(idents.insert(ident.to_string())),
+            TokenTree::Literal(literal) => {
+                if let syn::Lit::Str(text) = syn::Lit::new(literal) {
+                    texts.insert(text.value());
+                }
+            }
+            TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// What must be so about a crate that was made of these.
+fn check(server: &str, tool: &str, described: &str, arguments: &[(String, Value)]) {
+    let Some(files) = emitted(server, tool, described, arguments) else { return };
+    let (mut texts, mut idents) = (BTreeSet::new(), BTreeSet::new());
+    for file in &files {
+        let whole = headed(file.path, &file.text, "document");
+        assert_eq!(is_untouched(&whole), (file.path != "workflow.yaml").then_some(true), "{}", file.path);
+        if file.path.ends_with(".rs") {
+            let (more, names) = read(&whole);
+            texts.extend(more);
+            idents.extend(names);
+        }
+        if file.path == "Cargo.toml" {
+            let evil = file.text.lines().filter(|line| line.contains("evil") && !line.contains('"')).count();
+            assert_eq!(evil, 0, "{}", file.text);
+            assert!(file.text.contains(r#"path = "/a \"b\"\n""#), "{}", file.text);
+        }
+    }
+    for name in ["evil", "exit", "process"] {
+        let plain = [server, tool, described].iter().any(|text| text.trim() == name) || arguments.iter().any(|(key, _)| key.trim() == name);
+        let is_path = name == "process" && files.iter().any(|file| file.path == "src/main.rs");
+        assert!(plain || is_path || !idents.contains(name), "{name} became code");
+    }
+    assert!(texts.contains(tool), "the tool {tool:?} is a literal");
+    for (key, _) in arguments {
+        assert!(texts.contains(key), "the key {key:?} is a literal");
+    }
+    // What was given to the tool is in the recording, and where it is a constant of the workflow, it is a literal of the crate.
+    let document = &files.iter().find(|file| file.path == "workflow.yaml").expect("the workflow").text;
+    let workflow = yaml::read(document).expect("the document is read");
+    let ltc_workflow::document::StepKind::Call { with, .. } = &workflow.steps[0].kind else { panic!("a call") };
+    for (key, template) in with {
+        if let ltc_workflow::template::Template::Literal(Value::String(text)) = template {
+            assert!(texts.contains(text.as_str()), "the value {text:?} of {key:?} is a literal");
+        }
+    }
+}
+
+#[test]
+fn hostile_names_and_values_are_literals() {
+    for name in HOSTILE {
+        let arguments: Vec<(String, Value)> = HOSTILE.iter().map(|key| ((*key).to_owned(), Value::from(*name))).collect();
+        check(name, name, name, &arguments);
+    }
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    let numbers = ["1", "-1", "9007199254740993001", "1.0", "1.10", "1e400", "-0", "170141183460469231731687303715884105728"];
+    let number = |text: &&str| Value::Number(ltc_workflow::Number::parse(text).expect("a number"));
+    let arguments: Vec<(String, Value)> = numbers.iter().map(|text| (format!("n{text}"), number(text))).collect();
+    let files = emitted("s", "t", "d", &arguments).expect("it is compiled");
+    let steps = &files.iter().find(|file| file.path == "src/steps.rs").expect("the steps").text;
+    for text in
+        ["lang::integer(1)", "lang::integer(-1)", "lang::integer(9007199254740993001)", "\"1.0\"", "\"1.10\"", "\"1e400\"", "\"-0\""]
+    {
+        assert!(steps.contains(text), "{text} in {steps}");
+    }
+    assert!(steps.contains("\"170141183460469231731687303715884105728\""));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(HOSTILE).prop_map(str::to_owned),
+        "[a-zA-Z0-9_ -]{0,12}",
+        proptest::collection::vec(any::<char>(), 0..12).prop_map(|chars| chars.into_iter().collect()),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        text().prop_map(|text| Value::from(text.as_str())),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::array),
+            proptest::collection::vec((text(), inner), 0..3).prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_names_and_values_are_literals(
+        server in text(),
+        tool in text(),
+        described in text(),
+        arguments in proptest::collection::btree_map(text(), value(), 0..4),
+    ) {
+        check(&server, &tool, &described, &arguments.into_iter().collect::<Vec<_>>());
+    }
+}
