@@ -195,7 +195,8 @@ async fn what_keeps_a_server_from_being_reached_is_said() {
     assert!(message.contains("500") && !message.contains('\u{1b}'), "{message}");
     let port = server.port;
     drop(server);
-    let message = refused(Endpoint::Http { url: format!("http://127.0.0.1:{port}/?key=hunter22"), headers: BTreeMap::new(), sse: false }).await;
+    let message =
+        refused(Endpoint::Http { url: format!("http://127.0.0.1:{port}/?key=hunter22"), headers: BTreeMap::new(), sse: false }).await;
     assert!(!message.contains("hunter22") && message.to_lowercase().contains("connect"), "{message}");
 }
 

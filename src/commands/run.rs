@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments, report: Report) -> Exit {
 
 /// What is to be run: a document, or the name of a deployed workflow.
 enum What {
-    Document(Bundle),
+    Document(Box<Bundle>),
     Deployed(SmolStr),
 }
 
@@ -86,7 +86,7 @@ fn ready(arguments: &Arguments, report: &Report) -> Result<(What, Value), Exit> 
         None => {
             let workflow = documents::read(&arguments.workflow, report)?;
             let library = library(&workflow, &arguments.workflow, report)?;
-            What::Document(Bundle { workflow, library })
+            What::Document(Box::new(Bundle { workflow, library }))
         }
     };
     Ok((what, input(&arguments.input, report)?))
@@ -138,7 +138,7 @@ async fn go(what: What, input: Value, arguments: &Arguments, report: Report) -> 
     let progress = Arc::new(Progress::new(report));
     let mut interrupts = Interrupts::new();
     let exit = match what {
-        What::Document(bundle) if arguments.ephemeral => in_memory(bundle, &input, arguments, &progress, &mut interrupts).await,
+        What::Document(bundle) if arguments.ephemeral => in_memory(*bundle, &input, arguments, &progress, &mut interrupts).await,
         what => kept(what, &input, arguments, &progress, &mut interrupts).await,
     };
     progress.finish();
@@ -197,7 +197,7 @@ async fn begun(
         }
     }
     let bundle = match what {
-        What::Document(bundle) => Arc::new(bundle),
+        What::Document(bundle) => Arc::from(bundle),
         What::Deployed(name) => {
             service
                 .workflow(&name, None)
@@ -282,7 +282,7 @@ async fn until_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progres
             Left::Rested(Rest::Done(_) | Rest::Failed(_)) => return ended(service, &id, progress).await,
             Left::Rested(Rest::Interrupted(Interrupted::Stopped(Stop::Shutdown))) => return interrupted(progress, &id),
             Left::Rested(Rest::Interrupted(_)) => return ended(service, &id, progress).await,
-            Left::Rested(Rest::Waiting { steps, wake_at }) => match wake_at.filter(|_| !steps.iter().any(|step| asks(step))) {
+            Left::Rested(Rest::Waiting { steps, wake_at }) => match wake_at.filter(|_| !steps.iter().any(asks)) {
                 Some(wake_at) => wake_at,
                 None => return waits(service, &id, progress).await,
             },

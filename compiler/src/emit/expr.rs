@@ -247,7 +247,7 @@ impl Scope {
         // The closure's own name for the item: it may hide others, and is not hidden by any.
         let mut names = Names::default();
         let plain = names.snake(name);
-        let taken = self.closures.iter().any(|(_, code, _)| code.value().to_string() == plain.to_string());
+        let taken = self.closures.iter().any(|(_, code, _)| plain == code.value().to_string());
         let variable = if taken { format_ident!("inner_{plain}") } else { plain };
         self.closures.push((name.clone(), Code::new(quote!(#variable), item_ty.clone(), Shape::Ref), false));
         let (body, omits) = match function {

@@ -246,7 +246,7 @@ impl Writer<'_, '_> {
 /// A length of time.
 pub fn length(duration: Duration) -> TokenStream {
     let millis = duration.millis;
-    if millis % 1000 == 0 {
+    if millis.is_multiple_of(1000) {
         let seconds = Literal::u64_unsuffixed(millis / 1000);
         quote!(Duration::from_secs(#seconds))
     } else {

@@ -253,7 +253,7 @@ impl Reader<'_> {
             _ => return Ty::Value,
         };
         // An enum may say more than the type beside it.
-        if allowed().any(|value| !self.types.fits(&ty, value) && !(nullable && value.is_null())) {
+        if allowed().any(|value| !(self.types.fits(&ty, value) || nullable && value.is_null())) {
             return Ty::Value;
         }
         if nullable { Ty::Nullable(Box::new(ty)) } else { ty }

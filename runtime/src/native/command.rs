@@ -158,6 +158,9 @@ fn told(problem: &Problem) -> String {
 struct ToStderr(Redactor);
 
 impl Log for ToStderr {
+    /// All secrets of the one run are known from the beginning.
+    fn learn(&self, _: &Redactor) {}
+
     fn server_said(&self, server: &str, line: &str) {
         eprintln!("{server}: {line}");
     }

@@ -27,8 +27,10 @@ pub struct Operation {
     pub command: Surface,
     input: fn() -> Schema,
     output: fn() -> Schema,
-    call: fn(Arc<Service>, Value, Caller) -> BoxFuture<'static, Result<Value, Refusal>>,
+    call: Function,
 }
+
+type Function = fn(Arc<Service>, Value, Caller) -> BoxFuture<'static, Result<Value, Refusal>>;
 
 /// What an operation does to what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

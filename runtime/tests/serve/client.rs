@@ -265,7 +265,7 @@ pub fn names(answer: &Value) -> Vec<String> {
 /// The tool of this name in a list.
 pub fn tool(answer: &Value, name: &str) -> Object {
     let tools = at(answer, "/result/tools");
-    let found = tools.as_array().expect("tools").iter().find(|tool| at(tool, "/name") == Value::from(name));
+    let found = tools.as_array().expect("tools").iter().find(|tool| at(tool, "/name") == name);
     found.unwrap_or_else(|| panic!("no tool {name}")).as_object().expect("an object").clone()
 }
 

@@ -5,6 +5,7 @@ use ltc_runtime::drive::Driver;
 use ltc_runtime::environment::ProcessEnvironment;
 use ltc_runtime::observe::Log;
 use ltc_runtime::pool::Connections;
+use ltc_runtime::secrets::Redactor;
 use ltc_runtime::serve::{self, Listen, Token, Which};
 use ltc_runtime::service::{Capacity, Service};
 use ltc_runtime::store;
@@ -20,6 +21,8 @@ use tokio::sync::watch;
 pub struct Stderr;
 
 impl Log for Stderr {
+    fn learn(&self, _: &Redactor) {}
+
     fn server_said(&self, server: &str, line: &str) {
         eprintln!("{server}: {line}");
     }

@@ -29,7 +29,7 @@ async fn task(client: &mut Client, id: &str) -> Value {
 async fn until(client: &mut Client, id: &str, status: &str) -> Value {
     for _ in 0..100 {
         let task = task(client, id).await;
-        if at(&task, "/status") == Value::from(status) {
+        if at(&task, "/status") == status {
             return task;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -111,7 +111,7 @@ pub async fn a_workflow_can_call_a_workflow_through_the_server_with_its_digits()
     let url = format!("http://127.0.0.1:{}/mcp/mcp-workflows", served.port);
     let ways = [
         Endpoint::Stdio { command: program, args, env, cwd: None, hidden: BTreeSet::new() },
-        Endpoint::Http { url, headers: BTreeMap::new() },
+        Endpoint::Http { url, headers: BTreeMap::new(), sse: false },
     ];
     for endpoint in ways {
         let connector = Connector { log: Arc::new(Stderr), limits: Limits::default() };
