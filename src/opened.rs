@@ -151,16 +151,9 @@ pub async fn call(service: &Arc<Service>, operation: &str, input: Object, caller
 
 /// Says why something was not done; gives how the command ends.
 pub fn refused(refusal: Refusal, report: &Report) -> Exit {
-    let (code, exit) = match refusal.code {
-        Code::Invalid => ("invalid", Exit::Invalid),
-        Code::NotFound => ("not-found", Exit::Failed),
-        Code::Conflict => ("conflict", Exit::Failed),
-        Code::Missing => ("missing", Exit::Failed),
-        Code::Unavailable => ("unavailable", Exit::Failed),
-        Code::Broken => ("broken", Exit::Failed),
-    };
+    let exit = if refusal.code == Code::Invalid { Exit::Invalid } else { Exit::Failed };
     if refusal.problems.is_empty() {
-        return said(&[Diagnostic::new(Severity::Error, code, "", refusal.message)], exit, report);
+        return said(&[Diagnostic::new(Severity::Error, refusal.code.name(), "", refusal.message)], exit, report);
     }
     for problem in refusal.problems {
         let mut diagnostic = Diagnostic::new(Severity::Error, problem.code, problem.place, problem.message);

@@ -13,12 +13,15 @@
 //! | `changes` | who hears that the tools, or a task, have changed |
 //! | `wire` | numbers keep their digits on the way |
 //! | `stdio`, `http` | the two transports |
+//! | `rest` | the operations under `/api` |
 
 mod calls;
 mod changes;
 mod handler;
 #[cfg(feature = "listen")]
 mod http;
+#[cfg(feature = "listen")]
+mod rest;
 mod results;
 mod stdio;
 mod tasks;

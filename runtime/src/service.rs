@@ -15,9 +15,9 @@ mod workflows;
 
 pub use exact::Exact;
 pub use offered::Offered;
-pub use operations::{Kind, OPERATIONS, Operation, Surface};
+pub use operations::{Kind, OPERATIONS, Operation, Rest, Surface, Verb};
 pub use people::{AvailableWork, CheckResolution, ClaimAndResolve, Escalate, EscalateAndWait, EscalationView, GetAvailableWork};
-pub use refusal::{Code, Refusal};
+pub use refusal::{Code, Place, Refusal, refusal_schema};
 pub use runs::{
     Begun, CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
 };

@@ -5,7 +5,7 @@
 
 use super::handler::Connection;
 use super::wire::Wire;
-use super::{Place, Which, changes, names};
+use super::{Place, Which, changes, names, rest};
 use crate::problem::Problem;
 use crate::serve::changes::Registry;
 use crate::service::Service;
@@ -16,7 +16,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::StreamExt;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, StatusCode};
 use rmcp::model::{ErrorCode, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -89,6 +89,43 @@ impl Listen {
     }
 }
 
+/// Who may come, where the protocol library does not look itself.
+#[derive(Clone)]
+pub(super) struct Allowed {
+    token: Option<Token>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Allowed {
+    /// Why a request with these headers is refused, if it is.
+    pub(super) fn refuses(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+        let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+        let host = text(HOST).unwrap_or_default().to_ascii_lowercase();
+        // A port behind the name, also behind an IPv6 address in brackets.
+        let name =
+            host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host.as_str(), |(name, _)| name);
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        if !self.hosts.iter().any(|known| *known == host || known == name) {
+            return Some((StatusCode::FORBIDDEN, "the `Host` is none of this server's names"));
+        }
+        // Only browsers send an `Origin`: a page of another site is not to use this machine.
+        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.origins.iter().any(|known| known == origin)) {
+            return Some((StatusCode::FORBIDDEN, "pages of this `Origin` may not call this server"));
+        }
+        let is_known = self.token.as_ref().is_none_or(|token| shows(headers, token));
+        (!is_known).then_some((StatusCode::UNAUTHORIZED, "a token is needed"))
+    }
+}
+
+/// The names that clients call this server by.
+fn hosts(listen: &Listen) -> Vec<String> {
+    let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter();
+    let ip = listen.address.ip();
+    let bound = (!ip.is_unspecified()).then(|| ip.to_string());
+    own.chain(bound).chain(listen.allowed_hosts.iter().map(|host| host.to_ascii_lowercase())).collect()
+}
+
 /// How long a client of the older era may be silent before its session ends; a call that waits for a run is silent.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 /// How long a message may take to arrive.
@@ -141,11 +178,8 @@ pub async fn listen(
 }
 
 fn config(listen: &Listen) -> StreamableHttpServerConfig {
-    let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into_iter();
-    let ip = listen.address.ip();
-    let bound = (!ip.is_unspecified()).then(|| ip.to_string());
     StreamableHttpServerConfig::default()
-        .with_allowed_hosts(own.chain(bound).chain(listen.allowed_hosts.iter().cloned()))
+        .with_allowed_hosts(hosts(listen))
         .with_allowed_origins(listen.allowed_origins.iter().cloned())
         .enforce_origin_validation()
         .with_json_response(true)
@@ -171,7 +205,9 @@ fn router(
         servers = servers.route_service(&format!("/mcp/{name}"), server);
     }
     let servers = servers.layer(from_fn_with_state(guard, guarded));
-    Router::new().route("/healthz", get(health)).with_state(service.clone()).merge(servers)
+    let allowed = Allowed { token: listen.token.clone(), hosts: hosts(listen), origins: listen.allowed_origins.clone() };
+    let api = rest::router(service, allowed, listen.largest_body);
+    Router::new().route("/healthz", get(health)).with_state(service.clone()).merge(servers).merge(api)
 }
 
 /// Whether the store answers; nothing more is told to whom nobody knows.
@@ -244,7 +280,7 @@ async fn exact_request(request: Request, guard: &Guard, wire: &Wire) -> Result<R
 }
 
 /// The bytes of a body; nothing where it is too large.
-async fn arrived(body: Body, largest: usize) -> Result<Option<Vec<u8>>, axum::Error> {
+pub(super) async fn arrived(body: Body, largest: usize) -> Result<Option<Vec<u8>>, axum::Error> {
     let mut bytes = Vec::new();
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {

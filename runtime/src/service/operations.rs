@@ -25,6 +25,8 @@ pub struct Operation {
     pub mcp: Surface,
     /// Where it stands on the command line.
     pub command: Surface,
+    /// Where it stands among the routes of REST.
+    pub rest: Rest,
     input: fn() -> Schema,
     output: fn() -> Schema,
     call: Function,
@@ -56,6 +58,28 @@ pub enum Surface {
     Exempt(&'static str),
 }
 
+/// Whether, and where, an operation is a route of REST.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It is, with this method and path; `{field}` in the path is a field of the input.
+    At(Verb, &'static str),
+    /// It is not, because of this.
+    Exempt(&'static str),
+}
+
+/// A method of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// What reads.
+    Get,
+    /// What adds, or sets something going.
+    Post,
+    /// What sets.
+    Put,
+    /// What takes away.
+    Delete,
+}
+
 impl Operation {
     /// The operation of this name.
     pub fn named(name: &str) -> Option<&'static Operation> {
@@ -81,7 +105,7 @@ impl Operation {
     }
 }
 
-fn schema<T: JsonSchema>() -> Schema {
+pub(super) fn schema<T: JsonSchema>() -> Schema {
     // Everything in one piece: some clients do not follow references.
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -92,13 +116,14 @@ fn schema<T: JsonSchema>() -> Schema {
 
 /// One line of the list: from JSON to the function and back.
 macro_rules! operation {
-    ($name:literal, $kind:expr, mcp: $mcp:expr, command: $command:expr, $input:ty => $output:ty, $function:path, $about:literal) => {
+    ($name:literal, $kind:expr, mcp: $mcp:expr, command: $command:expr, rest: $rest:expr, $input:ty => $output:ty, $function:path, $about:literal) => {
         Operation {
             name: $name,
             about: $about,
             kind: $kind,
             mcp: $mcp,
             command: $command,
+            rest: $rest,
             input: schema::<$input>,
             output: schema::<$output>,
             call: |service, input, caller| {
@@ -141,48 +166,63 @@ const PEOPLE: Surface = At("human-queue");
 /// All operations.
 pub const OPERATIONS: &[Operation] = &[
     operation!("list_workflows", Kind::Reads, mcp: WORKFLOWS, command: At("workflows"),
+        rest: Rest::At(Verb::Get, "/api/workflows"),
         workflows::ListWorkflows => workflows::WorkflowList, workflows::list,
         "List workflows that can be invoked, with what they do and what they take."),
     operation!("get_workflow", Kind::Reads, mcp: WORKFLOWS, command: At("workflows show"),
+        rest: Rest::At(Verb::Get, "/api/workflows/{workflow_name}"),
         workflows::GetWorkflow => workflows::WorkflowView, workflows::get,
         "Show one workflow: its schemas, its steps, its document, where it comes from, and its versions."),
     operation!("invoke_workflow", Kind::Runs, mcp: WORKFLOWS, command: At("run"),
+        rest: Rest::At(Verb::Post, "/api/workflows/{workflow_name}/invoke"),
         runs::InvokeWorkflow => runs::RunView, runs::invoke,
         "Run a workflow. Waits for its end, or with `async` returns the id of the run at once; `get_run` asks for it."),
     operation!("get_run", Kind::Reads, mcp: WORKFLOWS, command: At("runs show"),
+        rest: Rest::At(Verb::Get, "/api/runs/{run_id}"),
         runs::GetRun => runs::RunView, runs::get,
         "Ask how a run stands: its output or failure when it has ended, what it waits for, and with `events` its journal."),
     operation!("list_runs", Kind::Reads, mcp: WORKFLOWS, command: At("runs"),
+        rest: Rest::At(Verb::Get, "/api/runs"),
         runs::ListRuns => runs::RunList, runs::list,
         "List runs, the newest first."),
     operation!("cancel_run", Kind::Ends, mcp: WORKFLOWS, command: At("cancel"),
+        rest: Rest::At(Verb::Post, "/api/runs/{run_id}/cancel"),
         runs::CancelRun => runs::RunView, runs::cancel,
         "Cancel a run: a step that is under way is brought to its end, and no other is begun."),
     operation!("resume_run", Kind::Runs, mcp: WORKFLOWS, command: At("resume"),
+        rest: Rest::At(Verb::Post, "/api/runs/{run_id}/resume"),
         runs::ResumeRun => runs::RunView, runs::resume,
         "Go on now with a run that waits, instead of when its time comes. What has ended is not done again."),
     operation!("prune_runs", Kind::Ends, mcp: Exempt("taking results away is for the people who keep the store, not for agents"), command: At("runs prune"),
+        rest: Rest::At(Verb::Delete, "/api/runs"),
         runs::PruneRuns => runs::Pruned, runs::prune,
         "Take out runs that ended long ago, with their journals and questions."),
     operation!("deploy_workflow", Kind::Adds, mcp: Exempt("the server of the compiler deploys"), command: At("deploy"),
+        rest: Rest::At(Verb::Post, "/api/workflows"),
         workflows::DeployWorkflow => workflows::VersionView, workflows::deploy,
         "Keep a workflow as a new version and make it the active one."),
     operation!("set_workflow_state", Kind::Sets, mcp: Exempt("the server of the compiler archives and rolls back"), command: At("workflows set"),
+        rest: Rest::At(Verb::Put, "/api/workflows/{workflow_name}/state"),
         workflows::SetWorkflowState => workflows::VersionView, workflows::set_state,
         "Make a version of a workflow the active one, or archive it."),
     operation!("escalate_to_human", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
+        rest: Rest::At(Verb::Post, "/api/escalations"),
         people::Escalate => people::EscalationView, people::escalate,
         "Ask a person. Returns the id of the question at once; `check_resolution` asks for the answer."),
     operation!("escalate_and_wait", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
+        rest: Rest::Exempt("a request that waits for a person is no request: ask, and look for the answer"),
         people::EscalateAndWait => people::EscalationView, people::escalate_and_wait,
         "Ask a person and wait for the answer. Without one in time, the question stays open and its id is returned."),
     operation!("check_resolution", Kind::Reads, mcp: PEOPLE, command: At("resolve --show"),
+        rest: Rest::At(Verb::Get, "/api/escalations/{escalation_id}"),
         people::CheckResolution => people::EscalationView, people::check,
         "Ask whether a question has an answer."),
     operation!("get_available_work", Kind::Reads, mcp: PEOPLE, command: At("resolve"),
+        rest: Rest::At(Verb::Get, "/api/escalations"),
         people::GetAvailableWork => people::AvailableWork, people::available,
         "List questions that nobody works on, the most urgent first, then the oldest."),
     operation!("claim_and_resolve", Kind::Adds, mcp: PEOPLE, command: At("resolve"),
+        rest: Rest::At(Verb::Post, "/api/escalations/{escalation_id}/resolve"),
         people::ClaimAndResolve => people::EscalationView, people::claim_and_resolve,
         "Answer a question, in one step: it fails where somebody else has it or answered it before. A run that waits for the answer goes on."),
 ];
@@ -203,6 +243,13 @@ mod tests {
                     At(place) => assert!(!place.is_empty()),
                     Exempt(why) => assert!(why.len() > 20, "{} is exempt without a reason", operation.name),
                 }
+            }
+            match operation.rest {
+                Rest::At(verb, path) => {
+                    assert!(path.starts_with("/api/"), "{}", operation.name);
+                    assert_eq!(verb == Verb::Get, operation.kind == Kind::Reads, "{}: GET is what reads", operation.name);
+                }
+                Rest::Exempt(why) => assert!(why.len() > 20, "{} is exempt without a reason", operation.name),
             }
             assert!(matches!(operation.mcp, At(_)) || matches!(operation.command, At(_)), "{} is nowhere", operation.name);
             for schema in [operation.input_schema(), operation.output_schema()] {

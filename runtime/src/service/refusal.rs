@@ -50,6 +50,25 @@ pub struct Place {
     pub help: Option<String>,
 }
 
+impl Code {
+    /// Its name on all surfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::Invalid => "invalid",
+            Code::NotFound => "not-found",
+            Code::Conflict => "conflict",
+            Code::Missing => "missing",
+            Code::Unavailable => "unavailable",
+            Code::Broken => "broken",
+        }
+    }
+}
+
+/// The JSON Schema of a refusal.
+pub fn refusal_schema() -> serde_json::Value {
+    super::operations::schema::<Refusal>().to_value()
+}
+
 impl Refusal {
     /// A refusal that is one sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Refusal {
