@@ -21,6 +21,10 @@ pub trait Durable: Send + Sync {
     /// Records the ends that wait for the next record. Whoever drives a run polls this after it has begun whatever comes next, so that an end and the
     /// start behind it are recorded together.
     fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>>;
+
+    /// The run, or the workflow within it, comes to rest: what it asks for from now on is not begun, its timers are given up, and its calls are brought to
+    /// their ends.
+    fn wind_down(&self);
 }
 
 /// What has become of an effect.

@@ -61,6 +61,7 @@ pub async fn run(workflow: &Workflow, start: &Start, durable: &dyn Durable, obse
         };
         // Without a journal there is nothing that the ends of calls could be noted in.
         if !matches!(rest, Rest::Interrupted(Interrupted::Store(_))) {
+            durable.wind_down();
             under_way.finish_calls(observer).await;
         }
         return rest;
@@ -118,7 +119,8 @@ impl<'d> UnderWay<'d> {
     }
 
     pub(crate) async fn finish_calls(&mut self, observer: &dyn Observer) {
-        while self.effects.values().any(|effect| matches!(effect, Effect::Call { .. })) {
+        // A workflow within this one has calls of its own.
+        while self.effects.values().any(|effect| matches!(effect, Effect::Call { .. } | Effect::Run { .. })) {
             match self.next().await {
                 Ok(Some((key, ended))) => observer.ended(&key, &ended),
                 Ok(None) => return,

@@ -73,13 +73,15 @@ pub struct Journal {
     observer: Arc<dyn Observer>,
     stop: watch::Receiver<Option<Stop>>,
     state: Mutex<State>,
+    /// How the keys begin of what comes to rest: of all, or of workflows within the run.
+    winding_down: watch::Sender<Vec<SmolStr>>,
     kept: Option<Kept>,
 }
 
 impl Journal {
     /// A journal that lives as long as the run.
     pub fn in_memory(world: Arc<dyn World>, observer: Arc<dyn Observer>, stop: watch::Receiver<Option<Stop>>) -> Journal {
-        Journal { world, observer, stop, state: Mutex::new(State::default()), kept: None }
+        Journal { world, observer, stop, state: Mutex::default(), winding_down: watch::channel(Vec::new()).0, kept: None }
     }
 
     /// A journal that is kept, with what it says so far.
@@ -91,7 +93,7 @@ impl Journal {
         stop: watch::Receiver<Option<Stop>>,
     ) -> Journal {
         let state = State::of(events.into_iter().map(|event| kept.unsealed(event)));
-        Journal { world, observer, stop, state: Mutex::new(state), kept: Some(kept) }
+        Journal { world, observer, stop, state: Mutex::new(state), winding_down: watch::channel(Vec::new()).0, kept: Some(kept) }
     }
 
     /// Writes down how the run came to rest, with all that is not written yet.
@@ -124,20 +126,28 @@ impl Journal {
         }
     }
 
-    fn stopped(&self) -> Result<(), Interrupted> {
-        self.stop.borrow().map_or(Ok(()), |stop| Err(Interrupted::Stopped(stop)))
+    /// Whether nothing is to be begun any more under `key`.
+    fn stopped(&self, key: &StepKey) -> Result<(), Interrupted> {
+        let is_winding_down = self.winding_down.borrow().iter().any(|prefix| key.0.starts_with(prefix.as_str()));
+        // Nobody looks at why a workflow is stopped whose run has come to rest already.
+        let stop = self.stop.borrow().or(is_winding_down.then_some(Stop::Cancel));
+        stop.map_or(Ok(()), |stop| Err(Interrupted::Stopped(stop)))
     }
 
-    /// Resolves when somebody asks the run to stop, and never where nobody can.
-    async fn asked_to_stop(&self) -> Stop {
-        let mut stop = self.stop.clone();
+    /// Resolves when `key` is not to be gone on with, and never where nobody asks for that.
+    async fn asked_to_stop(&self, key: &StepKey) -> Interrupted {
+        let (mut stop, mut winding_down) = (self.stop.clone(), self.winding_down.subscribe());
         loop {
-            if let Some(stop) = *stop.borrow_and_update() {
-                return stop;
+            if let Err(stopped) = self.stopped(key) {
+                return stopped;
             }
-            if stop.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
+            let changed = async {
+                if stop.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            // The sender of the second lives as long as the journal.
+            select(Box::pin(changed), Box::pin(winding_down.changed())).await;
         }
     }
 
@@ -151,7 +161,7 @@ impl Journal {
     }
 
     async fn call(&self, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
-        self.stopped()?;
+        self.stopped(key)?;
         match self.world.effect(call.server, call.tool) {
             ToolEffect::Read => {
                 let (written, result) = join(self.flush(), self.world.call(key, call)).await;
@@ -183,7 +193,7 @@ impl Journal {
     }
 
     async fn sleep(&self, key: &StepKey, duration: Duration) -> Result<Performed, Interrupted> {
-        self.stopped()?;
+        self.stopped(key)?;
         let known = self.state().timers.get(key).copied();
         let until = known.unwrap_or_else(|| self.state().set_timer(key, Moment::now().after(duration)));
         self.flush().await?;
@@ -191,14 +201,14 @@ impl Journal {
         if self.kept.is_some() && left > LONGEST_NAP {
             return Ok(Performed::Waiting { wake_at: Some(until) });
         }
-        match select(Box::pin(tokio::time::sleep(left)), Box::pin(self.asked_to_stop())).await {
+        match select(Box::pin(tokio::time::sleep(left)), Box::pin(self.asked_to_stop(key))).await {
             Either::Left(_) => Ok(self.ended(key, Ended::Succeeded(Value::Null))),
-            Either::Right((stop, _)) => Err(Interrupted::Stopped(stop)),
+            Either::Right((stopped, _)) => Err(stopped),
         }
     }
 
     async fn escalate(&self, key: &StepKey, question: Question, timeout: Option<document::Duration>) -> Result<Performed, Interrupted> {
-        self.stopped()?;
+        self.stopped(key)?;
         let asked = self.state().asked.get(key).cloned();
         let timeout = timeout.map(|limit| Duration::from_millis(limit.millis));
         if let Some((id, at)) = asked {
@@ -316,6 +326,10 @@ impl Durable for Journal {
     fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>> {
         self.flush().boxed()
     }
+
+    fn wind_down(&self) {
+        self.winding_down.send_modify(|prefixes| prefixes.push(SmolStr::default()));
+    }
 }
 
 /// The part of a journal that belongs to a workflow which another one runs.
@@ -353,5 +367,9 @@ impl Durable for Nested<'_> {
 
     fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>> {
         self.journal.settle()
+    }
+
+    fn wind_down(&self) {
+        self.journal.winding_down.send_modify(|prefixes| prefixes.push(self.prefix.clone()));
     }
 }

@@ -48,7 +48,13 @@ impl World for Script {
     }
 
     fn workflow(&self, _name: &str) -> Option<&Workflow> {
-        None
+        static CHILD: std::sync::LazyLock<Workflow> = std::sync::LazyLock::new(|| {
+            let steps = call("x", "slow") + &call("y", "ok");
+            let wait = "          - id: z\n            wait: 1h\n";
+            let text = format!("workflow: c\nversion: 1\nservers: {{ s: {{}} }}\nsteps:\n{}", branches(&[&steps, wait]));
+            yaml::read(&text).expect("a workflow in a test")
+        });
+        Some(&CHILD)
     }
 
     fn start(&self, _workflow: &Workflow, input: Object) -> Start {
@@ -97,6 +103,16 @@ async fn a_run_that_fails_waits_for_calls_and_gives_timers_up() {
     let Rest::Failed(failure) = rest else { panic!("{rest:?}") };
     assert_eq!(failure.step, Some(StepKey("a".into())));
     assert_eq!(notes, ["begin a", "end a", "begin b", "end b"]);
+    assert!(before.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_fails_waits_for_the_calls_of_workflows_within_it_and_no_more_of_them_is_begun() {
+    let run = "          - id: r\n            run: c\n";
+    let before = tokio::time::Instant::now();
+    let (rest, notes) = rest_of(&branches(&[&(call("a", "ok") + &call("b", "fail")), run])).await;
+    assert!(matches!(rest, Rest::Failed(_)), "{rest:?}");
+    assert_eq!(notes, ["begin a", "end a", "begin r:x", "begin b", "end b", "end r:x"]);
     assert!(before.elapsed() < Duration::from_secs(1));
 }
 
