@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// The most places that are kept for one text: one that stands everywhere is no evidence.
 const MOST_PLACES: usize = 64;
 /// The most places of one text inside others: it is cut out at one of the first, or nowhere.
-const MOST_PLACES_IN_TEXTS: usize = 16;
+const MOST_PLACES_IN_TEXTS: usize = 8;
 
 /// The places in a script that hold what is wanted.
 pub(super) fn walk(script: &Script, wanted: &Wanted) -> Index {

@@ -1,5 +1,6 @@
 //! References that give a value: found in one frame, tried out in all.
 
+use super::closing::{Way, Ways};
 use super::evidence::distinct;
 use super::pick::ONLY_ITEM;
 use super::{Explainer, Spot, Use};
@@ -88,6 +89,11 @@ impl Explainer<'_> {
 
     /// All references that give the value in every frame, in no order.
     pub(super) fn scored_references(&self, spot: &Spot, uses: &[Use], from: From) -> Vec<Candidate> {
+        self.scored_by_ways(spot, uses, from, &mut Ways::default())
+    }
+
+    /// The same for one of several values that are used in one call: the ways to a place are those of all of them.
+    pub(super) fn scored_by_ways(&self, spot: &Spot, uses: &[Use], from: From, ways: &mut Ways) -> Vec<Candidate> {
         let Some(first) = uses.first() else { return Vec::new() };
         if is_trivial(&first.value) {
             return if matches!(first.value, Value::Bool(_)) { self.named_alike(spot, uses) } else { Vec::new() };
@@ -112,29 +118,28 @@ impl Explainer<'_> {
             let agreement = names::agreement(&words, &self.names_on_the_way(run, place));
             let preferred = self.is_preferred(run, place);
             let pinned = self.is_pinned(run, place);
-            for relative in self.relative(place.source, &place.path, first.frame) {
-                for closed in self.closings(&relative, first, Some(place)) {
-                    if self.is_tautology(&closed.expr, first) {
-                        continue;
-                    }
-                    let exprs = match place.span {
-                        None => vec![(closed.expr.clone(), 0.0)],
-                        Some(span) => self.cuts(&closed.expr, span, first.frame, place.source == Source::Input),
-                    };
-                    for (expr, cut) in exprs {
-                        let Some(expr) = self.coerced(expr, uses) else { continue };
-                        let base = if place.source == Source::Input { COST_OF_AN_INPUT } else { COST_OF_A_PLACE };
-                        let cost = base + closed.cost + cut + if echo { COST_OF_AN_ECHO } else { 0.0 } + depth(&relative.path);
-                        let agreement = agreement.max(label(&expr).map_or(Agreement::None, |l| names::agreement(&words, &[l])));
-                        // Names say nothing where the item itself was guessed.
-                        let guessed = closed.guesses.iter().any(|g| !g.starts_with(ONLY_ITEM));
-                        let named = if guessed { 0.0 } else { agreement.bits() };
-                        let worth = evidence + named + if preferred { WORTH_OF_A_PREFERENCE } else { 0.0 };
-                        let mut guesses = closed.guesses.clone();
-                        guesses.extend(self.other_scope(run, place, first, evidence));
-                        found.push(Candidate { expr, score: worth - cost, source: place.source, echo, agreement, pinned, guesses });
-                        break;
-                    }
+            for Way { closed, length, text } in ways.to(self, place, first) {
+                if self.is_tautology(&closed.expr, first) {
+                    continue;
+                }
+                let exprs = match (place.span, text) {
+                    (None, _) => vec![(closed.expr.clone(), 0.0)],
+                    (Some(span), Some(text)) => super::closing::cuts(&closed.expr, text, span, place.source == Source::Input),
+                    (Some(_), None) => Vec::new(),
+                };
+                for (expr, cut) in exprs {
+                    let Some(expr) = self.coerced(expr, uses) else { continue };
+                    let base = if place.source == Source::Input { COST_OF_AN_INPUT } else { COST_OF_A_PLACE };
+                    let cost = base + closed.cost + cut + if echo { COST_OF_AN_ECHO } else { 0.0 } + length;
+                    let agreement = agreement.max(label(&expr).map_or(Agreement::None, |l| names::agreement(&words, &[l])));
+                    // Names say nothing where the item itself was guessed.
+                    let guessed = closed.guesses.iter().any(|g| !g.starts_with(ONLY_ITEM));
+                    let named = if guessed { 0.0 } else { agreement.bits() };
+                    let worth = evidence + named + if preferred { WORTH_OF_A_PREFERENCE } else { 0.0 };
+                    let mut guesses = closed.guesses.clone();
+                    guesses.extend(self.other_scope(run, place, first, evidence));
+                    found.push(Candidate { expr, score: worth - cost, source: place.source, echo, agreement, pinned, guesses });
+                    break;
                 }
             }
         }
@@ -333,7 +338,8 @@ fn is_trivial(value: &Value) -> bool {
     }
 }
 
-fn depth(path: &[PathStep]) -> f64 {
+/// What the length of a way costs.
+pub(super) fn depth(path: &[PathStep]) -> f64 {
     path.iter().map(|_| 0.25).sum()
 }
 

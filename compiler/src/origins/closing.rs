@@ -1,12 +1,14 @@
 //! From a place to an expression: the positions on the way are closed by picks, and a part of a text is cut out.
 
-use super::candidates::literal;
+use super::candidates::{depth, literal};
 use super::scope::Relative;
 use super::{Explainer, Use};
 use crate::index::{PathStep, Place};
 use crate::text::is_date;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 
 /// What a cut out of prose costs more.
 const COST_OF_A_CUT: f64 = 2.0;
@@ -71,26 +73,63 @@ impl Explainer<'_> {
         }
         ways.into_iter().map(|(way, _)| way).collect()
     }
+}
 
-    /// The ways to cut a part out of the text that `expr` gives, with what they cost.
-    pub(super) fn cuts(&self, expr: &Expr, span: (usize, usize), frame: crate::tree::FrameId, of_input: bool) -> Vec<(Expr, f64)> {
-        let Some(Value::String(text)) = self.value_in(expr, frame) else { return Vec::new() };
-        let Some(part) = text.get(span.0..span.1) else { return Vec::new() };
-        if span == (0, part.len()) && is_date(part) && is_date(&text) {
-            return vec![(expr.clone().apply(Function::Date), 0.0)];
-        }
-        // All of an input is data: only its separators can be expected again.
-        let is_structure = |(before, after): &(String, String)| !format!("{before}{after}").contains(char::is_alphanumeric);
-        let anchors = super::anchors::anchors(&text, span).into_iter().filter(|a| !of_input || is_structure(a));
-        let cut = |(before, after): (String, String)| {
-            let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
-            (call, COST_OF_A_CUT)
-        };
-        let last = last_segment(&text, span).map(|separator| {
-            let parts = Expr::Call(Function::Split, vec![expr.clone(), literal(&separator)]);
-            (parts.apply(Function::Last), COST_OF_A_CUT)
-        });
-        last.into_iter().chain(anchors.map(cut)).collect()
+/// The ways to cut a part out of the text that `expr` gives, with what they cost.
+pub(super) fn cuts(expr: &Expr, text: &str, span: (usize, usize), of_input: bool) -> Vec<(Expr, f64)> {
+    let Some(part) = text.get(span.0..span.1) else { return Vec::new() };
+    if span == (0, part.len()) && is_date(part) && is_date(text) {
+        return vec![(expr.clone().apply(Function::Date), 0.0)];
+    }
+    // All of an input is data: only its separators can be expected again.
+    let is_structure = |(before, after): &(String, String)| !format!("{before}{after}").contains(char::is_alphanumeric);
+    let anchors = super::anchors::anchors(text, span).into_iter().filter(|a| !of_input || is_structure(a));
+    let cut = |(before, after): (String, String)| {
+        let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
+        (call, COST_OF_A_CUT)
+    };
+    let last = last_segment(text, span).map(|separator| {
+        let parts = Expr::Call(Function::Split, vec![expr.clone(), literal(&separator)]);
+        (parts.apply(Function::Last), COST_OF_A_CUT)
+    });
+    last.into_iter().chain(anchors.map(cut)).collect()
+}
+
+/// A way to a place, in the frame that uses what stands there.
+pub(super) struct Way {
+    pub closed: Closed,
+    /// What its length costs.
+    pub length: f64,
+    /// The text that it gives, where a part of it is wanted.
+    pub text: Option<SmolStr>,
+}
+
+/// The ways to places from one call, each found once: a long text has very many parts that stand in the same places.
+#[derive(Default)]
+pub(super) struct Ways {
+    known: FxHashMap<(usize, bool), Vec<Way>>,
+}
+
+impl Ways {
+    /// The ways to `place`, best first.
+    pub(super) fn to(&mut self, explainer: &Explainer<'_>, place: &Place, used: &Use) -> &[Way] {
+        // The way of a place is shared by all that stands in the same value.
+        let is_part = place.span.is_some();
+        let key = (place.path.as_ptr().addr(), is_part);
+        self.known.entry(key).or_insert_with(|| {
+            let mut found = Vec::new();
+            for relative in explainer.relative(place.source, &place.path, used.frame) {
+                let length = depth(&relative.path);
+                for closed in explainer.closings(&relative, used, Some(place)) {
+                    let text = match is_part.then(|| explainer.value_in(&closed.expr, used.frame)).flatten() {
+                        Some(Value::String(text)) => Some(text),
+                        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => None,
+                    };
+                    found.push(Way { closed, length, text });
+                }
+            }
+            found
+        })
     }
 }
 

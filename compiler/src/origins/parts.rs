@@ -1,6 +1,7 @@
 //! Parts of a text that come from elsewhere: which they may be, and which of them together explain most.
 
 use super::candidates::{Candidate, From, literal};
+use super::closing::Ways;
 use super::lists::Domain;
 use super::scope::Relative;
 use super::{Explainer, Spot, Use};
@@ -36,8 +37,16 @@ pub(super) struct Part {
     pub object: Option<Expr>,
 }
 
-/// By the text of a part: the references that give it.
-type Scored<'t> = FxHashMap<&'t str, Vec<(f64, Expr, Option<Expr>)>>;
+/// A reference that gives a part: what it explains, itself, and the object that it takes a field of.
+type AsPart = (f64, Expr, Option<Expr>);
+
+/// What was found out about the parts of a text so far.
+#[derive(Default)]
+struct Scored<'t> {
+    /// By the text of a part.
+    parts: FxHashMap<&'t str, Vec<AsPart>>,
+    ways: Ways,
+}
 
 /// A list, the keys to a field of its items, and where in a text the field of each item stands.
 type Listed = (Domain, Vec<SmolStr>, BTreeMap<usize, (usize, usize)>);
@@ -112,7 +121,7 @@ impl Explainer<'_> {
                 continue;
             }
             let part = text.get(start..end).unwrap_or_default();
-            let scored = known.entry(part).or_insert_with(|| self.scored_as_part(spot, model, part));
+            let scored = known.parts.entry(part).or_insert_with(|| self.scored_as_part(spot, model, part, &mut known.ways));
             let best = scored
                 .iter()
                 .map(|(score, expr, object)| {
@@ -126,11 +135,11 @@ impl Explainer<'_> {
         found
     }
 
-    /// The references that give a part of a text, with what they explain and the object that they take a field of.
-    fn scored_as_part(&self, spot: &Spot, model: &Use, part: &str) -> Vec<(f64, Expr, Option<Expr>)> {
+    /// The references that give a part of a text.
+    fn scored_as_part(&self, spot: &Spot, model: &Use, part: &str, ways: &mut Ways) -> Vec<AsPart> {
         let used = [Use { value: Value::from(part), ..model.clone() }];
         let from = if stands_out(part) { From::Anywhere } else { From::Inputs };
-        let scored = self.scored_references(spot, &used, from).into_iter().filter(|c| may_be_part(part, c));
+        let scored = self.scored_by_ways(spot, &used, from, ways).into_iter().filter(|c| may_be_part(part, c));
         scored
             .map(|c| {
                 // Inputs are there to be used: inside a text they cost no more than alone.
