@@ -119,9 +119,7 @@ fn safe(feature: &Feature) -> Expr {
 
 /// Whether a value means something by itself: an id or a date of one recording is no test for the next.
 fn is_word(value: &Value) -> bool {
-    const AN_ID: f64 = 18.0;
-    let is_id = |text: &str| is_opaque(text) || (text.bytes().any(|b| b.is_ascii_digit()) && bits(text) >= AN_ID);
-    scalar_text(value).is_some_and(|text| !is_id(text) && !is_date(text))
+    scalar_text(value).is_some_and(|text| !is_opaque(text) && !is_date(text))
 }
 
 fn weight(value: &Value) -> f64 {
