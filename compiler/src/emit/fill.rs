@@ -88,9 +88,7 @@ impl Scope {
             }
             Maybe::Sometimes(found) => {
                 let option = found.value();
-                Maybe::Sometimes(
-                    Perhaps::new(quote!(#option.map(|found| lang::read(#what, found)).transpose()), wanted.clone(), true).tail(),
-                )
+                Maybe::Sometimes(Perhaps::new(quote!(lang::read_some(#what, #option)), wanted.clone(), true).tail())
             }
             Maybe::Never => Maybe::Never,
         }

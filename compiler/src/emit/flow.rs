@@ -14,7 +14,7 @@ use ltc_workflow::expr::Expr;
 use ltc_workflow::expr::names::Reference;
 use ltc_workflow::template::Template;
 use ltc_workflow::{Value, Workflow};
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,6 +131,11 @@ impl Writer<'_, '_> {
         let body = self.body(&workflow.steps);
         let (output, result) = self.output(workflow.output.as_ref());
         self.scope.leave();
+        // What nobody uses has a name that says so.
+        let all = quote!(#(#body)* #result);
+        let mut used = BTreeSet::new();
+        idents(all, &mut used, &mut BTreeSet::new());
+        let (cx, given) = (unless(used.contains("cx"), "cx"), unless(used.contains("input"), "input"));
         let run = documented(
             &[
                 "Does the workflow once.".to_owned(),
@@ -138,7 +143,7 @@ impl Writer<'_, '_> {
                 "# Errors".to_owned(),
                 "The failure of the step that failed.".to_owned(),
             ],
-            &quote!(pub async fn run(cx: Context, input: Input) -> Result<Output, Stop> { #(#body)* #result }),
+            &quote!(pub async fn run(#cx: Context, #given: Input) -> Result<Output, Stop> { #(#body)* #result }),
         );
         let named = documented(
             &["The workflow, for a registry, a server or a command.".to_owned()],
@@ -268,6 +273,8 @@ impl Writer<'_, '_> {
             self.evaluated(&cx, &step.id, test).value()
         });
         let (call, skipped) = (quote!(#call?), step.when.is_some());
+        // The answer of a call that nothing uses is let go.
+        let gives = if self.used.contains(&step.id) || matches!(gives, Gives::Taken { .. }) { gives } else { Gives::Nothing };
         let statement = match (&gives, test) {
             (Gives::Nothing, None) => return quote!(#call;),
             (Gives::Nothing, Some(test)) => return quote!(if #test { #call; }),
@@ -353,7 +360,7 @@ impl Writer<'_, '_> {
         match &step.kind {
             StepKind::Call { .. } | StepKind::Escalate { .. } | StepKind::Run { .. } | StepKind::Wait { .. } | StepKind::Set { .. } => {
                 let (body, ty) = self.effect(step);
-                (body, if self.used.contains(&step.id) { Gives::Value { ty, optional: false } } else { self.dropped(ty) })
+                (body, Gives::Value { ty, optional: false })
             }
             StepKind::For { each, list, test, gather, steps, .. } => self.for_each(step, each, list, test.as_ref(), gather.as_ref(), steps),
             StepKind::Repeat { until, every, at_most, gather, steps } => {
@@ -377,11 +384,6 @@ impl Writer<'_, '_> {
                 self.branches(step, &bodies, false)
             }
         }
-    }
-
-    /// What a function gives whose value nothing uses: the answer all the same, as that is simplest.
-    fn dropped(&self, ty: Ty) -> Gives {
-        Gives::Value { ty, optional: false }
     }
 
     fn for_each(
@@ -428,21 +430,23 @@ impl Writer<'_, '_> {
         let body = self.body(steps);
         let gathered = gather.map(|gather| self.gathered(step, gather));
         self.scope.names.pop();
-        let item_used = quote!(#test #(#body)*).to_string().contains(&name.to_string())
-            || gathered.as_ref().is_some_and(|(push, _)| push.to_string().contains(&name.to_string()));
-        let pattern = if item_used { quote!(#name) } else { quote!(_) };
+        let push = gathered.as_ref().map(|(push, _)| push);
+        let mut inside = BTreeSet::new();
+        idents(quote!(#test #(#body)* #push), &mut inside, &mut BTreeSet::new());
+        let pattern = if inside.contains(&name.to_string()) { quote!(#name) } else { quote!(_) };
+        let round = unless(inside.contains("round"), "round");
         match gathered {
             Some((push, ty)) => {
                 let body = quote! {
                     #before
                     let mut gathered = Vec::new();
-                    for (round, #pattern) in cx.each(#id, #items) { #test #(#body)* #push }
+                    for (#round, #pattern) in cx.each(#id, #items) { #test #(#body)* #push }
                     Ok(gathered)
                 };
                 (body, Gives::Value { ty: Ty::List(Box::new(ty)), optional: false })
             }
             None => {
-                let body = quote!(#before for (round, #pattern) in cx.each(#id, #items) { #test #(#body)* } Ok(()));
+                let body = quote!(#before for (#round, #pattern) in cx.each(#id, #items) { #test #(#body)* } Ok(()));
                 (body, if self.used.contains(&step.id) { Gives::Value { ty: Ty::Nothing, optional: false } } else { Gives::Nothing })
             }
         }
@@ -784,8 +788,8 @@ const MOST_CALLS: usize = 4;
 
 /// The `use` lines of a file with these items: what they name, and no more.
 fn uses(items: &[TokenStream], home: Home) -> Vec<TokenStream> {
-    let mut names = BTreeSet::new();
-    items.iter().for_each(|item| idents(item.clone(), &mut names));
+    let (mut names, mut called) = (BTreeSet::new(), BTreeSet::new());
+    items.iter().for_each(|item| idents(item.clone(), &mut names, &mut called));
     let named = |name: &&str| names.contains(*name);
     let mut from_runtime: Vec<&str> = [
         "Context",
@@ -809,8 +813,8 @@ fn uses(items: &[TokenStream], home: Home) -> Vec<TokenStream> {
     .collect();
     // Traits that are used by their methods.
     let methods = [("Find", ["find", "find_item", "find_one"].as_slice()), ("Path", ["key", "item", "items", "pick"].as_slice())];
-    from_runtime.extend(methods.iter().filter(|(_, methods)| methods.iter().any(|m| names.contains(*m))).map(|(name, _)| *name));
-    if names.contains("to_value") {
+    from_runtime.extend(methods.iter().filter(|(_, methods)| methods.iter().any(|m| called.contains(*m))).map(|(name, _)| *name));
+    if called.contains("to_value") {
         from_runtime.push("ToValue");
     }
     from_runtime.sort_by_key(|name| (name.chars().next().is_some_and(char::is_lowercase), *name));
@@ -847,14 +851,26 @@ fn uses(items: &[TokenStream], home: Home) -> Vec<TokenStream> {
     lines
 }
 
-fn idents(tokens: TokenStream, found: &mut BTreeSet<String>) {
-    for token in tokens {
+/// A name, with `_` before it where it is not used.
+fn unless(is_used: bool, name: &str) -> Ident {
+    if is_used { format_ident!("{name}") } else { format_ident!("_{name}") }
+}
+
+/// The identifiers in `tokens`, and those of them that are called as methods.
+fn idents(tokens: TokenStream, found: &mut BTreeSet<String>, called: &mut BTreeSet<String>) {
+    let mut tokens = tokens.into_iter().peekable();
+    let mut behind_a_dot = false;
+    while let Some(token) = tokens.next() {
+        let was = std::mem::replace(&mut behind_a_dot, matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.'));
         match token {
-            proc_macro2::TokenTree::Ident(ident) => {
+            TokenTree::Ident(ident) => {
+                if was && matches!(tokens.peek(), Some(TokenTree::Group(_))) {
+                    called.insert(ident.to_string());
+                }
                 found.insert(ident.to_string());
             }
-            proc_macro2::TokenTree::Group(group) => idents(group.stream(), found),
-            proc_macro2::TokenTree::Punct(_) | proc_macro2::TokenTree::Literal(_) => {}
+            TokenTree::Group(group) => idents(group.stream(), found, called),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
         }
     }
 }

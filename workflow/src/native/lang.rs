@@ -292,6 +292,14 @@ pub fn read<T: FromValue>(what: &str, value: impl ToValue) -> Result<T, Failure>
     T::from_value(&value.to_value()).map_err(|mismatch| fail("wrong-type", format!("`{what}`: {mismatch}")))
 }
 
+/// As [`read`], where there is something.
+///
+/// # Errors
+/// `wrong-type` where it is none.
+pub fn read_some<T: FromValue>(what: &str, value: Option<impl ToValue>) -> Result<Option<T>, Failure> {
+    value.map(|value| read(what, value)).transpose()
+}
+
 /// The field `key`, which may be missing.
 ///
 /// # Errors
