@@ -83,7 +83,8 @@ impl NativeWorkflow {
         let input = Value::Object(start.input.clone());
         let (context, mut asked) = Context::new(start, durable.recorded());
         let mut running = match (self.body)(context, &input) {
-            Ok(running) => running,
+            // It is asked again only when something has ended, so it has to go as far as it can each time.
+            Ok(running) => Box::pin(tokio::task::unconstrained(running)),
             Err(mismatch) => return Rest::Failed(invalid_input(&mismatch)),
         };
         let mut under_way = UnderWay::default();
