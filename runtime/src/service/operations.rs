@@ -32,6 +32,7 @@ pub struct Operation {
     call: Function,
 }
 
+/// From a value to a value.
 type Function = fn(Arc<Service>, Value, Caller) -> BoxFuture<'static, Result<Value, Refusal>>;
 
 /// What an operation does to what is kept.

@@ -75,5 +75,8 @@ fn main() -> ExitCode {
         ends::a_closed_stdin_releases_the_run_and_ends_the_process,
         ends::a_polite_request_to_end_begins_no_step_any_more,
     ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut arguments = Arguments::from_args();
+    // They mostly wait.
+    arguments.test_threads.get_or_insert(6);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
