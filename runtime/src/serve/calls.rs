@@ -248,7 +248,7 @@ fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: 
     let ended = ended.map_err(|_| ErrorData::internal_error("the call came to no end here", None))?;
     let result = match (ended, shape) {
         (Ok(run), Some(shape)) => results::run(&run, shape),
-        (Ok(output), None) => results::object(&output, false),
+        (Ok(output), None) => results::of(&output, false),
         (Err(refusal), _) => results::refusal(&refusal),
     };
     Ok(result.into())

@@ -126,6 +126,12 @@ fn hosts(listen: &Listen) -> Vec<String> {
     own.chain(bound).chain(listen.allowed_hosts.iter().map(|host| host.to_ascii_lowercase())).collect()
 }
 
+/// The pages whose scripts may call this server; one that came from here would be ours.
+fn origins(listen: &Listen, address: SocketAddr) -> Vec<String> {
+    let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port())).into_iter();
+    own.chain(listen.allowed_origins.iter().cloned()).collect()
+}
+
 /// How long a client of the older era may be silent before its session ends; a call that waits for a run is silent.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 /// How long a message may take to arrive.
@@ -155,9 +161,11 @@ pub async fn listen(
     let address = listener.local_addr().map_err(cannot)?;
     let (ending, is_ending) = watch::channel(false);
     let registry = Registry::default();
-    let config = config(&listen);
+    let config = config(&listen, address);
     let streams = config.cancellation_token.clone();
-    let router = router(&service, &listen, &registry, &is_ending, &config);
+    let allowed = Allowed { token: listen.token.clone(), hosts: hosts(&listen), origins: origins(&listen, address) };
+    let api = rest::router(&service, allowed, listen.largest_body);
+    let router = router(&service, &listen, &registry, &is_ending, &config).merge(api);
     let serving = async move {
         let closing = is_ending.clone();
         let serving = axum::serve(listener, router).with_graceful_shutdown(async move { changes::ended(&closing).await });
@@ -177,10 +185,10 @@ pub async fn listen(
     Ok((address, serving))
 }
 
-fn config(listen: &Listen) -> StreamableHttpServerConfig {
+fn config(listen: &Listen, address: SocketAddr) -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts(listen))
-        .with_allowed_origins(listen.allowed_origins.iter().cloned())
+        .with_allowed_origins(origins(listen, address))
         .enforce_origin_validation()
         .with_json_response(true)
         // The message grows a little where exact values are put beside it.
@@ -205,9 +213,7 @@ fn router(
         servers = servers.route_service(&format!("/mcp/{name}"), server);
     }
     let servers = servers.layer(from_fn_with_state(guard, guarded));
-    let allowed = Allowed { token: listen.token.clone(), hosts: hosts(listen), origins: listen.allowed_origins.clone() };
-    let api = rest::router(service, allowed, listen.largest_body);
-    Router::new().route("/healthz", get(health)).with_state(service.clone()).merge(servers).merge(api)
+    Router::new().route("/healthz", get(health)).with_state(service.clone()).merge(servers)
 }
 
 /// Whether the store answers; nothing more is told to whom nobody knows.

@@ -1,4 +1,5 @@
-//! Outputs and refusals as results of tools: the text is the JSON, and the same stands beside it as structured content.
+//! Outputs and refusals as results of tools: the text is the JSON, and the same stands beside it as structured content. A text that nobody could take for
+//! JSON is itself.
 
 use super::wire::exact;
 use crate::service::Refusal;
@@ -19,9 +20,13 @@ pub enum Shape {
     },
 }
 
-/// An object as a result.
-pub fn object(value: &Value, is_error: bool) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(json::to_string(value))]);
+/// A value as a result.
+pub fn of(value: &Value, is_error: bool) -> CallToolResult {
+    let text = match value {
+        Value::String(words) if json::parse(words.as_bytes()).is_err() => words.to_string(),
+        value => json::to_string(value),
+    };
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(exact(value));
     result.is_error = Some(is_error);
     result
@@ -34,14 +39,14 @@ pub fn run(run: &Value, shape: Shape) -> CallToolResult {
     match shape {
         Shape::Output { takes_any, .. } if status == "done" => output(run, takes_any),
         // What is no output must not look like one.
-        Shape::Output { is_promised, .. } => object(run, has_failed || is_promised),
-        Shape::Run => object(run, has_failed),
+        Shape::Output { is_promised, .. } => of(run, has_failed || is_promised),
+        Shape::Run => of(run, has_failed),
     }
 }
 
 fn output(run: &Value, takes_any: bool) -> CallToolResult {
     let output = run.get("output").cloned().unwrap_or_default();
-    let mut result = object(&output, false);
+    let mut result = of(&output, false);
     if output.as_object().is_none() && !takes_any {
         result.structured_content = None;
     }
@@ -60,5 +65,23 @@ pub fn refusal(refusal: &Refusal) -> CallToolResult {
         let words = Object::from_iter([("message", Value::from(refusal.message.as_str()))]);
         words.into()
     });
-    object(&value, true)
+    of(&value, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> String {
+        let value = json::parse(value.as_bytes()).expect("JSON");
+        of(&value, false).content.first().and_then(ContentBlock::as_text).expect("a text").text.clone()
+    }
+
+    #[test]
+    fn a_text_is_itself_unless_it_would_be_taken_for_something_else() {
+        assert_eq!(text(r#""Hello, \"you\"!\n""#), "Hello, \"you\"!\n");
+        for value in [r#""7""#, r#""null""#, r#""{\"a\":1}""#, r#""\"quoted\"""#, "7", "null", r#"{"a":1.10}"#] {
+            assert_eq!(text(value), value);
+        }
+    }
 }

@@ -68,18 +68,18 @@ pub async fn detailed(place: &Place, run: &RunId, context: &RequestContext<RoleS
             TaskPayload::Completed { result: json_object(&results::run(&view, shape)) }
         }
         "cancelled" => TaskPayload::Cancelled,
-        "waiting" => {
-            let (requests, waits_for) = open_questions(place, &view, context).await?;
-            said = Some(match waits_for.as_slice() {
-                [] if requests.is_empty() => format!("waits until {}", text("wake_at")),
-                [] => "waits for an answer".to_owned(),
-                others => format!("waits for a person, who answers through `claim_and_resolve`: {}", others.join("; ")),
+        status => {
+            let (requests, others) = open_questions(place, &view, context).await?;
+            said = Some(if !others.is_empty() {
+                format!("waits for a person, who answers through `claim_and_resolve`: {}", others.join("; "))
+            } else if !requests.is_empty() {
+                "waits for an answer".to_owned()
+            } else if status == "waiting" {
+                format!("waits until {}", text("wake_at"))
+            } else {
+                status.to_owned()
             });
             if requests.is_empty() { TaskPayload::Working } else { TaskPayload::InputRequired { input_requests: requests } }
-        }
-        status => {
-            said = Some(status.to_owned());
-            TaskPayload::Working
         }
     };
     let mut task = Task::new(run.0.as_str(), payload.status(), text("created_at"), text("updated_at")).with_poll_interval_ms(POLL_MILLIS);
@@ -141,9 +141,9 @@ pub async fn update(place: &Place, params: &UpdateTaskParams, context: &RequestC
     let Some(answers) = answers.as_object() else { return Err(ErrorData::invalid_params("`inputResponses` is an object", None)) };
     let who = context.client_info().map_or_else(|| "mcp-client".to_owned(), |client| client.name);
     for (id, answer) in answers.iter() {
+        // The protocol wants answers to nothing, and second ones, to be let pass.
         if !open.contains(&id.as_str()) {
-            let words = format!("the task does not wait for an answer to `{}`", crate::text::one_line(id));
-            return Err(ErrorData::invalid_params(words, None));
+            continue;
         }
         let content = match answer.get("action").and_then(Value::as_str) {
             Some("accept") => answer.get("content").cloned().unwrap_or_else(|| Object::default().into()),

@@ -148,7 +148,7 @@ pub struct RunView {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
-    /// Ids of the questions to people that it waits for.
+    /// Ids of the questions to people that are open.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub escalations: Vec<String>,
     /// When it goes on by itself.
@@ -360,9 +360,9 @@ impl Service {
     pub async fn view(&self, id: &RunId) -> Result<RunView, Refusal> {
         let record = self.driver.store().run(id).await?;
         let record = record.ok_or_else(|| Refusal::not_found("run", &id.0))?;
-        let is_waiting = record.status == Status::Waiting;
+        let may_ask = matches!(record.status, Status::Queued | Status::Running | Status::Waiting);
         let mut view = RunView::of(record);
-        if is_waiting {
+        if may_ask {
             let filter = EscalationFilter { role: None, status: None, run: Some(id.clone()), now: Moment::now(), limit: LARGEST_PAGE };
             let asked = self.driver.store().escalations(filter).await?.into_iter();
             let open = asked.filter(|asked| matches!(asked.status, EscalationStatus::Pending | EscalationStatus::Claimed));

@@ -231,7 +231,7 @@ impl Called {
         let text = at(result, "/content/0/text").as_str().expect("a text").to_owned();
         let structured = result.get("structuredContent").cloned();
         if let Some(structured) = &structured {
-            assert_eq!(json::to_string(structured), text, "the text is the JSON");
+            assert!(json::to_string(structured) == text || structured.as_str() == Some(&text), "the text is the JSON, or the text");
         }
         Called { is_error: at(result, "/isError") == Value::from(true), text, structured, meta: at(result, "/_meta") }
     }

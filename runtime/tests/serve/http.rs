@@ -64,12 +64,15 @@ pub async fn a_page_of_somebody_else_is_refused() {
     for host in ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example"] {
         assert_eq!(status(hello(&served).header("Host", host)).await, StatusCode::FORBIDDEN, "{host}");
     }
-    for origin in ["http://evil.example", "null", "https://app.example:1", "http://app.example.evil:80", "nonsense"] {
+    for origin in
+        ["http://evil.example", "null", "https://app.example:1", "http://app.example.evil:80", "http://localhost:3000", "nonsense"]
+    {
         let refused = status(hello(&served).header("Origin", origin)).await;
         assert!(refused == StatusCode::FORBIDDEN || refused == StatusCode::BAD_REQUEST, "{origin} {refused}");
     }
     assert_eq!(status(hello(&served).header("Host", "localhost:1234")).await, StatusCode::OK);
     assert_eq!(status(hello(&served).header("Origin", "http://app.example:8080")).await, StatusCode::OK);
+    assert_eq!(status(hello(&served).header("Origin", format!("http://localhost:{}", served.port))).await, StatusCode::OK);
     assert_eq!(status(hello(&served)).await, StatusCode::OK);
 }
 
