@@ -233,15 +233,22 @@ async fn waited(
 
 /// Nobody waits for the answer any more.
 async fn given_up<T>(place: &Place, going: JoinHandle<T>, begins: Option<&RunId>, is_cancelled: bool) -> ErrorData {
+    let given_up = ErrorData::internal_error("nobody waits for this any more", None);
     match begins {
-        // It may not be there yet: then what it waits for is given up with the call.
-        Some(run) if is_cancelled => drop(tasks::cancel(place, run).await),
+        // Where there is no run yet, none is begun any more; one that came meanwhile is cancelled too.
+        Some(run) if is_cancelled => {
+            let is_known = tasks::cancel(place, run).await.is_ok();
+            going.abort();
+            let _ = going.await;
+            if !is_known {
+                drop(tasks::cancel(place, run).await);
+            }
+        }
         // What has not begun yet is let go on until it has; a run that has begun goes on by itself.
-        Some(run) if place.service.view(run).await.is_err() => return ErrorData::internal_error("the connection was lost", None),
-        Some(_) | None => {}
+        Some(run) if place.service.view(run).await.is_err() => {}
+        Some(_) | None => going.abort(),
     }
-    going.abort();
-    ErrorData::internal_error("nobody waits for this any more", None)
+    given_up
 }
 
 fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: Option<Shape>) -> Result<CallToolResponse, ErrorData> {

@@ -5,6 +5,7 @@ use super::{Place, WORKFLOWS};
 use crate::approximate::{Inexact, to_serde};
 use crate::service::{Code, Kind, OPERATIONS, Offered, Operation, Refusal};
 use ltc_workflow::document::ToolEffect;
+use ltc_workflow::{Object, Value};
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -74,7 +75,7 @@ fn of_workflow(workflow: &Offered) -> Tool {
     if name != workflow.name.as_str() {
         about.push_str(&format!("\nThis is the workflow `{}`; the tool of that name is another.", workflow.name));
     }
-    let mut tool = Tool::new(name.into_owned(), about, exact_object(&workflow.input_schema));
+    let mut tool = Tool::new(name.into_owned(), about, exact_object(&without_headers(&workflow.input_schema)));
     tool.output_schema = workflow.output_schema.as_ref().map(|schema| Arc::new(exact_object(schema)));
     let is_at_most = |effect| workflow.effect <= effect && !workflow.asks;
     let hints = ToolAnnotations::new().read_only(is_at_most(ToolEffect::Read)).open_world(workflow.calls || workflow.asks);
@@ -84,14 +85,44 @@ fn of_workflow(workflow: &Offered) -> Tool {
     tool
 }
 
+/// Schemas of inputs that were taken from a tool may ask clients to send a value as a header too. We would have to hold it against the body, and do
+/// not: so we do not ask for it.
+fn without_headers(schema: &Value) -> Value {
+    let Some((whole, properties)) = schema.as_object().zip(schema.get("properties").and_then(Value::as_object)) else {
+        return schema.clone();
+    };
+    let plain = |property: &Value| match property {
+        Value::Object(object) if object.contains_key(HEADER) => {
+            let mut object = object.clone();
+            object.remove(HEADER);
+            object.into()
+        }
+        other => other.clone(),
+    };
+    let mut whole = whole.clone();
+    whole.insert("properties", properties.iter().map(|(name, property)| (name.clone(), plain(property))).collect::<Object>().into());
+    whole.into()
+}
+
+const HEADER: &str = "x-mcp-header";
+
 /// What a client is told about a schema, where the library wants to look at it.
-pub fn approximately(schema: &ltc_workflow::Value) -> serde_json::Value {
+pub fn approximately(schema: &Value) -> serde_json::Value {
     to_serde(schema, Inexact::Nearest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ltc_workflow::json;
+
+    #[test]
+    fn nobody_is_asked_for_a_header_that_nobody_checks() {
+        let schema =
+            |more: &str| json::parse(format!(r#"{{"type":"object","properties":{{"a":{{"maximum":1.10{more}}},"b":true}}}}"#).as_bytes());
+        let asking = schema(r#","x-mcp-header":"Region""#).expect("JSON");
+        assert_eq!(without_headers(&asking), schema("").expect("JSON"));
+    }
 
     #[test]
     fn a_workflow_that_is_called_as_an_operation_has_a_name_of_its_own() {

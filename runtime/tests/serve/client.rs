@@ -98,8 +98,17 @@ impl Client {
 
     /// A client of a server that listens already.
     pub async fn at(served: Arc<Served>, server: &str, era: Era) -> Client {
-        let url = format!("http://127.0.0.1:{}/mcp/{server}", served.port);
-        Client::begun(Way::Http(Http { served: Some(served), url, session: None, http: web() }), era).await
+        let mut client = Client::at_port(served.port, server, era).await;
+        if let Way::Http(http) = &mut client.way {
+            http.served = Some(served);
+        }
+        client
+    }
+
+    /// A client of a server that somebody else ends.
+    pub async fn at_port(port: u16, server: &str, era: Era) -> Client {
+        let url = format!("http://127.0.0.1:{port}/mcp/{server}");
+        Client::begun(Way::Http(Http { served: None, url, session: None, http: web() }), era).await
     }
 
     async fn begun(way: Way, era: Era) -> Client {
@@ -202,6 +211,21 @@ impl Client {
         let answer = messages.remove(own.unwrap_or_else(|| panic!("no answer to {text}: {messages:?}")));
         self.notes.extend(messages);
         answer
+    }
+
+    /// A stream over HTTP that stays open: of the session, or the answer to `text`.
+    pub async fn stream(&self, text: &str) -> reqwest::Response {
+        let Way::Http(http) = &self.way else { panic!("only over HTTP") };
+        let request = if let Some(session) = &http.session {
+            http.http.get(&http.url).header("Accept", "text/event-stream").header("Mcp-Session-Id", session)
+        } else {
+            let request = http.http.post(&http.url).header("Accept", "application/json, text/event-stream");
+            let request = request.header("MCP-Protocol-Version", "2026-07-28").header("Mcp-Method", "subscriptions/listen");
+            request.header("Content-Type", "application/json").body(text.to_owned())
+        };
+        let response = request.send().await.expect("it answers");
+        assert!(response.status().is_success(), "{}", response.status());
+        response
     }
 
     /// Calls a tool.

@@ -94,3 +94,24 @@ pub async fn a_polite_request_to_end_begins_no_step_any_more() {
         }
     }
 }
+
+pub async fn who_calls_over_http_is_told_that_the_server_ends() {
+    for era in [Era::Older, Era::Newer] {
+        let world = World::with_workflows().await;
+        let mut child = program("listen", &[&world.address(), "127.0.0.1:0"]).spawn().expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).await.expect("a port");
+        let mut client = Client::at_port(line.trim().parse().expect("a port"), "mcp-workflows", era).await;
+        let calling = tokio::spawn(async move { client.call("slow", r#"{"millis":1500}"#).await });
+        while world.calls("sleep").is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let run = world.runs().await.remove(0);
+        terminate(&child).await;
+        let called = calling.await.expect("an answer");
+        assert!(called.is_error && called.get("/code") == "unavailable" && called.text.contains(&run), "{}", called.text);
+        let status = tokio::time::timeout(Duration::from_secs(15), child.wait()).await.expect("in time").expect("it ends");
+        assert!(status.success());
+        goes_on_elsewhere(&world, &run).await;
+    }
+}

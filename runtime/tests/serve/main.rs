@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         people::of_twenty_answers_one_wins,
         people::an_answer_wakes_who_waits,
         changes::a_deployment_in_another_process_is_heard_of_in_both_eras,
+        changes::a_deployment_is_heard_of_over_http_too,
         hostile::odd_arguments_change_nothing_and_stay_what_they_are,
         hostile::what_is_no_message_is_answered_and_the_next_one_works,
         http::without_the_token_nobody_gets_anywhere,
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         ends::the_first_answer_comes_at_once,
         ends::a_closed_stdin_releases_the_run_and_ends_the_process,
         ends::a_polite_request_to_end_begins_no_step_any_more,
+        ends::who_calls_over_http_is_told_that_the_server_ends,
     ];
     let mut arguments = Arguments::from_args();
     // They mostly wait.
