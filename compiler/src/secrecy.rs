@@ -1,8 +1,7 @@
-//! What is secret: by the name of an argument, by the shape of a known token; and the secrets of a workflow, to be kept out of every text.
+//! The secrets of a workflow, to be kept out of every text. What looks like one is known to the language ([`ltc_workflow::secret`]).
 
 use crate::diagnostics::Diagnostic;
-use crate::names;
-use crate::text::is_border;
+pub use ltc_workflow::secret::{has_secret_shape, looks_secret, secret_parts};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -71,60 +70,6 @@ impl Secrets {
 
 /// Shorter secrets than this are not looked for in texts: they would be found everywhere.
 const LEAST_HIDDEN: usize = 4;
-/// Words in the name of an argument whose value is a secret.
-const SECRET_WORDS: &[&str] = &["password", "passwd", "passphrase", "secret", "apikey", "credential", "authorization"];
-/// Pairs of words that say the same.
-const SECRET_PAIRS: &[(&str, &str)] =
-    &[("api", "key"), ("access", "token"), ("auth", "token"), ("private", "key"), ("client", "secret"), ("bearer", "token")];
-/// How known tokens begin.
-const SECRET_PREFIXES: &[&str] =
-    &["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza", "ya29.", "eyJhbGciOi", "Bearer "];
-
-/// Whether the name of an argument or an input says that its value is a secret.
-pub fn looks_secret(name: &str) -> bool {
-    let words = names::words(name);
-    let has = |word: &str| words.iter().any(|w| w == word);
-    SECRET_WORDS.iter().any(|w| has(w))
-        || SECRET_PAIRS.iter().any(|(a, b)| words.windows(2).any(|w| matches!(w, [x, y] if x == a && y == b)))
-}
-
-/// Whether a text has the shape of a token that is known to be secret.
-pub fn has_secret_shape(text: &str) -> bool {
-    SECRET_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 12)
-}
-
-/// Names of parameters in a URL or a header line whose value is a secret.
-const SECRET_PARAMETERS: &[&str] =
-    &["api_key", "apikey", "api-key", "access_token", "auth_token", "token", "password", "passwd", "secret", "client_secret", "key"];
-
-/// The parts of a longer text that are secrets: known tokens, and values of parameters such as `api_key=`.
-pub fn secret_parts(text: &str) -> Vec<(usize, usize, SmolStr)> {
-    let is_end = |c: char| c.is_whitespace() || "&\"'<>`,;)]}".contains(c);
-    let end_of = |from: usize| text.get(from..).and_then(|t| t.find(is_end)).map_or(text.len(), |at| from + at);
-    let mut found: Vec<(usize, usize, SmolStr)> = Vec::new();
-    for prefix in SECRET_PREFIXES {
-        for (at, _) in text.match_indices(prefix) {
-            let start = if prefix.ends_with(' ') { at + prefix.len() } else { at };
-            let end = end_of(start);
-            if is_border(text, at) && end - at >= prefix.len() + 12 {
-                found.push((start, end, SmolStr::new("token")));
-            }
-        }
-    }
-    for (at, _) in text.match_indices('=') {
-        let before = text.get(..at).unwrap_or_default();
-        let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).next().unwrap_or_default();
-        let lead = before.get(..before.len() - name.len()).and_then(|b| b.chars().next_back());
-        let end = end_of(at + 1);
-        if matches!(lead, Some('?' | '&')) && SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) && end > at + 1 {
-            found.push((at + 1, end, SmolStr::new(name)));
-        }
-    }
-    found.sort();
-    found.dedup_by(|b, a| b.0 < a.1);
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

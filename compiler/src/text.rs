@@ -1,5 +1,6 @@
 //! What a text is made of: tokens, the places where it may be cut, and what it looks like.
 
+pub use ltc_workflow::secret::is_border;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -57,15 +58,6 @@ impl Tokens<'_> {
             }
         }
         None
-    }
-}
-
-/// Whether `text` may be cut at `at`: not in the middle of a word or number.
-pub fn is_border(text: &str, at: usize) -> bool {
-    let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return false };
-    match (before.chars().next_back(), after.chars().next()) {
-        (Some(a), Some(b)) => !(a.is_alphanumeric() && b.is_alphanumeric()),
-        (None, _) | (_, None) => true,
     }
 }
 

@@ -369,3 +369,39 @@ fn given_hints_belong_to_servers_of_the_trace() {
     assert_eq!(diagnostics.len(), 1);
     assert!(diagnostics[0].help.as_deref().is_some_and(|h| h.contains("`depot`")), "{:?}", diagnostics[0]);
 }
+
+// A recording that grows.
+
+/// The head of a recording of `ltc record`, two calls with what became known of the server between them.
+const GROWING: &str = r#"{"format":"ltc.trace/1","id":"r-1"}
+{"servers":{"s":{"command":"x"}}}
+{"server":"s","tool":"t","arguments":{"n":1.10},"result":{"content":[]},"started_at":"2026-01-02T03:04:05.000002Z"}
+{"servers":{"s":{"command":"x","tools":[{"name":"t"},{"name":"u"}]}}}
+{"server":"s","tool":"u","arguments":{},"result":{"content":[]},"started_at":"2026-01-02T03:04:05.000001Z"}
+"#;
+
+#[test]
+fn a_recording_that_grows_is_read_as_far_as_it_is_written() {
+    let read_whole = read(GROWING);
+    let [whole] = read_whole.traces.as_slice() else { panic!("{read_whole:#?}") };
+    // In the order in which they were made, not in that in which they ended.
+    assert_eq!((whole.id.as_deref(), names(whole)), (Some("r-1"), vec!["s/u".to_owned(), "s/t".to_owned()]));
+    assert_eq!(whole.servers[0].tools.len(), 2);
+    assert_eq!(whole.calls[1].arguments, *value(r#"{"n":1.10}"#).as_object().expect("an object"));
+    assert_eq!(codes(&read_whole), [""; 0]);
+    // Wherever its writer was killed, all whole lines count.
+    let (calls, end) = (GROWING.match_indices("\"tool\"").map(|(at, _)| at).collect::<Vec<_>>(), GROWING.len());
+    let after_first_call = GROWING[calls[0]..].find('\n').map(|at| at + calls[0]).expect("a line");
+    for cut in after_first_call..end {
+        let count = read(&GROWING[..cut]).traces[0].calls.len();
+        assert_eq!(count, 1 + usize::from(cut >= end - 1), "cut at {cut}");
+    }
+}
+
+#[test]
+fn several_recordings_that_grew_in_one_file_are_several_runs() {
+    let second = GROWING.replace("r-1", "r-2");
+    let read = read(&format!("{GROWING}{second}"));
+    let ids: Vec<_> = read.traces.iter().map(|t| (t.id.as_deref().unwrap_or_default(), t.calls.len(), t.servers[0].tools.len())).collect();
+    assert_eq!(ids, [("r-1", 2, 2), ("r-2", 2, 2)]);
+}

@@ -14,8 +14,10 @@ pub mod native;
 pub mod nearest;
 pub mod outcome;
 pub mod schema;
+pub mod secret;
 pub mod template;
 pub mod value;
+pub mod words;
 pub mod yaml;
 
 pub use document::Workflow;

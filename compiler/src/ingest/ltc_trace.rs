@@ -1,4 +1,7 @@
 //! `ltc.trace/1`, our own format: the easiest to write by hand, and what every other format is read into.
+//!
+//! In JSON lines a line is a whole trace, or the beginning of one that grows while it is recorded: first a line with `format` and without `calls`,
+//! then a line for each call, and a line with nothing but `servers` whenever more is known of them.
 
 use super::node::Node;
 use super::problems::{self, Notes};
@@ -7,13 +10,17 @@ use super::results::{self, Answer};
 use super::server::server_of;
 use super::{Format, Sample};
 use crate::diagnostics::Diagnostic;
-use crate::trace::{Body, Call, DEFAULT_SERVER, FORMAT, Outcome, Trace, instant};
+use crate::trace::{Body, Call, DEFAULT_SERVER, FORMAT, Outcome, Server, Trace, instant};
 use ltc_workflow::{Number, Value};
 use smol_str::{SmolStr, format_smolstr};
 use std::collections::BTreeSet;
 
-pub(super) const LTC_TRACE: Format =
-    Format { name: "ltc-trace", summary: "our own: `ltc.trace/1` in JSON, JSON lines or YAML, written by `ltc convert`", detect, read };
+pub(super) const LTC_TRACE: Format = Format {
+    name: "ltc-trace",
+    summary: "our own: `ltc.trace/1` in JSON, JSON lines or YAML, written by `ltc record` and `ltc convert`",
+    detect,
+    read,
+};
 
 fn detect(sample: &Sample) -> bool {
     sample.head().iter().any(|record| {
@@ -25,8 +32,39 @@ fn detect(sample: &Sample) -> bool {
 
 fn read(sample: &Sample, notes: &mut Notes) -> Result<Vec<Trace>, Vec<Diagnostic>> {
     let mut reader = Reader { notes, errors: Vec::new() };
-    let traces: Vec<Trace> = sample.records().iter().filter_map(|record| reader.trace(record)).collect();
+    let mut traces: Vec<Trace> = Vec::new();
+    let mut grows = false;
+    for record in sample.records() {
+        match (part(&record), traces.last_mut().filter(|_| grows)) {
+            (Part::Call, Some(trace)) => trace.calls.extend(reader.call(&record)),
+            (Part::Servers, Some(trace)) => reader.more_servers(&record, trace),
+            (Part::Call | Part::Servers | Part::Trace, _) => {
+                grows = record.get("calls").is_none();
+                traces.extend(reader.trace(&record));
+            }
+        }
+    }
+    for trace in &mut traces {
+        reader.name_calls(&mut trace.calls);
+        settle(trace);
+    }
     if reader.errors.is_empty() { Ok(traces) } else { Err(reader.errors) }
+}
+
+/// What a record is, beside a trace that grows.
+enum Part {
+    Trace,
+    Call,
+    Servers,
+}
+
+fn part(record: &Node<'_>) -> Part {
+    let has = |key: &str| record.value.get(key).is_some();
+    match (has("format") || has("calls"), has("tool"), has("servers")) {
+        (false, true, _) => Part::Call,
+        (false, false, true) => Part::Servers,
+        (true, _, _) | (false, false, false) => Part::Trace,
+    }
 }
 
 struct Reader<'n> {
@@ -58,21 +96,35 @@ impl Reader<'_> {
             output: node.value.get("output").cloned(),
             ..Trace::default()
         };
-        if let Some(servers) = node.get("servers") {
-            if servers.value.as_object().is_none() {
-                self.errors.push(servers.wrong("an object of servers"));
-            }
-            for (name, node) in servers.entries() {
-                let (server, mut errors) = server_of(name, &node, Some(self.notes));
-                self.errors.append(&mut errors);
-                trace.servers.push(server);
-            }
-        }
+        trace.servers = self.servers(node);
         let calls = self.or_complain(node.list("calls")).unwrap_or_default();
         trace.calls = calls.iter().filter_map(|node| self.call(node)).collect();
-        self.name_calls(&mut trace.calls);
-        settle(&mut trace);
         Some(trace)
+    }
+
+    fn servers(&mut self, node: &Node<'_>) -> Vec<Server> {
+        let Some(servers) = node.get("servers") else { return Vec::new() };
+        if servers.value.as_object().is_none() {
+            self.errors.push(servers.wrong("an object of servers"));
+        }
+        let mut found = Vec::new();
+        for (name, node) in servers.entries() {
+            let (server, mut errors) = server_of(name, &node, Some(self.notes));
+            self.errors.append(&mut errors);
+            found.push(server);
+        }
+        found
+    }
+
+    /// A line of servers replaces what was known of them.
+    fn more_servers(&mut self, node: &Node<'_>, trace: &mut Trace) {
+        self.unknown(node, &["servers"]);
+        for server in self.servers(node) {
+            match trace.servers.iter_mut().find(|known| known.name == server.name) {
+                Some(known) => *known = server,
+                None => trace.servers.push(server),
+            }
+        }
     }
 
     fn unknown(&mut self, node: &Node<'_>, known: &[&str]) {

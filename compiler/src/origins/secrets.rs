@@ -1,10 +1,11 @@
-//! Secrets: by hint, by schema, by the name of an argument, by the shape of a known token. A secret stands in no workflow and no message.
+//! Secrets: by hint, by schema, by the name of an argument, by the shape of a known token, by what stands for one. A secret stands in no workflow
+//! and no message.
 
 use super::{Explainer, Origin, Spot, Use};
-use crate::names;
 use crate::secrecy::{has_secret_shape, looks_secret, secret_parts};
 use ltc_workflow::Value;
 use ltc_workflow::expr::Expr;
+use ltc_workflow::secret::{secret_name, stood_for};
 use ltc_workflow::template::{Piece, Template};
 use smol_str::SmolStr;
 
@@ -21,13 +22,15 @@ impl Explainer<'_> {
             s.get("format").and_then(Value::as_str) == Some("password") || s.get("writeOnly").and_then(Value::as_bool) == Some(true)
         });
         let by_shape = texts.iter().all(|t| has_secret_shape(t));
-        if hinted.is_none() && !by_schema && !looks_secret(&key) && !by_shape {
+        // A recording whose secrets were left out says itself what stood there.
+        let left_out = texts.first().and_then(|t| stood_for(t)).filter(|_| texts.iter().all(|t| stood_for(t).is_some())).map(SmolStr::new);
+        if hinted.is_none() && left_out.is_none() && !by_schema && !looks_secret(&key) && !by_shape {
             return None;
         }
         if hinted.is_none() && (!self.references(spot, uses).is_empty() || self.has_parts(spot, uses)) {
             return None;
         }
-        let name = hinted.unwrap_or_else(|| secret_name(&server, &key));
+        let name = hinted.or(left_out).unwrap_or_else(|| secret_name(&server, &key));
         self.secret_of(spot, uses, &name, &texts)
     }
 
@@ -50,8 +53,9 @@ impl Explainer<'_> {
             pieces.extend(self.pieces(spot, first, text.get(at..start)?));
             let value = SmolStr::new(text.get(start..end)?);
             let used: Vec<Use> = uses.iter().map(|u| Use { value: Value::String(value.clone()), ..u.clone() }).collect();
+            let name = stood_for(&value).map_or_else(|| secret_name(&server, &key), SmolStr::new);
             let texts = vec![value; used.len()];
-            pieces.push(Piece::Expr(self.secret_of(spot, &used, &secret_name(&server, &key), &texts)?));
+            pieces.push(Piece::Expr(self.secret_of(spot, &used, &name, &texts)?));
             at = end;
         }
         pieces.extend(self.pieces(spot, first, text.get(at..)?));
@@ -77,12 +81,4 @@ impl Explainer<'_> {
         self.find(spot, Origin::Secret(name), "a secret is read from the environment".to_owned(), Vec::new());
         Some(expr)
     }
-}
-
-/// `PORTAL_PASSWORD` for the argument `password` of the server `portal`.
-fn secret_name(server: &str, key: &str) -> SmolStr {
-    let words = names::words_as_they_are(server).into_iter().chain(names::words_as_they_are(key));
-    let name = words.map(|w| w.to_uppercase()).collect::<Vec<_>>().join("_");
-    let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if name.starts_with(|c: char| c.is_ascii_alphabetic()) { SmolStr::new(name) } else { SmolStr::new(format!("SECRET_{name}")) }
 }
