@@ -76,7 +76,7 @@ pub fn read_mcp_json(file: &Value) -> Result<BTreeMap<SmolStr, Transport>, Vec<P
     let mut found = BTreeMap::new();
     for (name, server) in servers.iter() {
         let place = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-        match transport(server, &place) {
+        match read_transport(server, &place) {
             Ok(transport) => {
                 found.insert(name.clone(), transport);
             }
@@ -86,13 +86,21 @@ pub fn read_mcp_json(file: &Value) -> Result<BTreeMap<SmolStr, Transport>, Vec<P
     if problems.is_empty() { Ok(found) } else { Err(problems) }
 }
 
-fn transport(server: &Value, place: &str) -> Result<Transport, Problem> {
+/// How a server is reached, from an entry of `.mcp.json`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read_transport(server: &Value, place: &str) -> Result<Transport, Problem> {
     let Some(server) = server.as_object() else {
         return Err(Problem::new("bad-servers", place, format!("a server is an object, not a value of type {}", server.type_name())));
     };
     let kind = text(server, "type", place)?;
     let command = text(server, "command", place)?;
     let url = text(server, "url", place)?;
+    if let Some(kind) = kind.as_deref().filter(|kind| !KINDS.contains(kind)) {
+        let message = format!("there is no transport `{}`: it is stdio, http or sse", crate::text::one_line(kind));
+        return Err(Problem::new("bad-servers", format!("{place}/type"), message));
+    }
     match (command, url) {
         (Some(command), None) => Ok(Transport::Stdio {
             command,
@@ -104,6 +112,46 @@ fn transport(server: &Value, place: &str) -> Result<Transport, Problem> {
         (Some(_), Some(_)) => Err(Problem::new("bad-servers", place, "a server has a `command` or a `url`, not both")),
         (None, None) => Err(Problem::new("bad-servers", place, "a server needs a `command` or a `url`")),
     }
+}
+
+/// What `type` may say; the last one is another word for `http`.
+const KINDS: [&str; 4] = ["stdio", "http", "sse", "streamable-http"];
+
+/// The word for how a server is reached: `stdio`, `http` or `sse`.
+pub fn transport_kind(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::Stdio { .. } => "stdio",
+        Transport::Http { sse: false, .. } => "http",
+        Transport::Http { sse: true, .. } => "sse",
+    }
+}
+
+/// The entry of `.mcp.json` from which [`read_transport`] reads `transport`.
+pub fn write_transport(transport: &Transport) -> Object {
+    let map = |map: &BTreeMap<String, String>| map.iter().map(|(key, text)| (key.as_str(), Value::from(text.as_str()))).collect::<Object>();
+    let mut entry = Object::default();
+    match transport {
+        Transport::Stdio { command, args, env, cwd } => {
+            entry.insert("command", Value::from(command.as_str()));
+            if !args.is_empty() {
+                entry.insert("args", Value::array(args.iter().map(|arg| Value::from(arg.as_str())).collect()));
+            }
+            if !env.is_empty() {
+                entry.insert("env", map(env).into());
+            }
+            if let Some(cwd) = cwd {
+                entry.insert("cwd", Value::from(cwd.as_str()));
+            }
+        }
+        Transport::Http { url, headers, sse: _ } => {
+            entry.insert("type", Value::from(transport_kind(transport)));
+            entry.insert("url", Value::from(url.as_str()));
+            if !headers.is_empty() {
+                entry.insert("headers", map(headers).into());
+            }
+        }
+    }
+    entry
 }
 
 fn wrong_type(place: &str, key: &str, expected: &str, found: &Value) -> Problem {

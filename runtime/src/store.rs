@@ -1,4 +1,4 @@
-//! Where runs, workflows and questions to people are kept: one trait, and the plain data that goes through it.
+//! Where runs, workflows, questions to people, servers and recordings are kept: one trait, and the plain data that goes through it.
 //!
 //! A store decides nothing about workflows. It keeps rows, numbers the events of a run, and makes each of the trait's functions one atomic
 //! step, also between processes. JSON is kept as the text that it is, so that a number keeps its digits; times are milliseconds since 1970.
@@ -6,12 +6,16 @@
 mod open;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod servers;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod traces;
 
 pub use open::{default_path, open};
+pub use servers::{Found, ServerChange, ServerEntry, ServerFilter, ServerName, ServerRecord, ServerStatus, Tagged};
+pub use traces::{NewTrace, Noted, TraceAbout, TraceCall, TraceFilter, TraceId, TraceOutcome, TraceRecord};
 
 use crate::clock::Moment;
 use futures_util::future::BoxFuture;
@@ -452,7 +456,7 @@ impl std::error::Error for StoreError {}
 /// What a store's function gives.
 pub type Answer<'s, T> = BoxFuture<'s, Result<T, StoreError>>;
 
-/// Keeps runs, workflows and questions. Each function is one atomic step that is on disk when it returns; what is read is what was last written.
+/// Keeps runs, workflows, questions, servers and recordings. Each function is one atomic step that is on disk when it returns; what is read is what was last written.
 pub trait Store: Send + Sync {
     /// Makes a run, unless there is one of that name.
     fn create_run(&self, run: NewRun) -> Answer<'_, Created>;
@@ -525,4 +529,55 @@ pub trait Store: Send + Sync {
 
     /// A number that grows with every change of a version or its state, in whatever process.
     fn registry_changes(&self) -> Answer<'_, u64>;
+
+    /// Keeps a server, `Registered`; `None`, and nothing is changed, where there is one of that name.
+    fn add_server(&self, server: ServerEntry, now: Moment) -> Answer<'_, Option<ServerRecord>>;
+
+    /// A server.
+    fn server<'s>(&'s self, name: &'s ServerName) -> Answer<'s, Option<ServerRecord>>;
+
+    /// Servers, by name.
+    fn servers(&self, filter: ServerFilter) -> Answer<'_, Vec<ServerRecord>>;
+
+    /// Changes what is said of a server; `None` where there is none of that name.
+    fn update_server<'s>(&'s self, name: &'s ServerName, change: ServerChange, now: Moment) -> Answer<'s, Option<ServerRecord>>;
+
+    /// Writes down how a server was found that was asked for as `revision` describes it; `None`, and nothing is changed, where it is another by now, or gone.
+    fn note_server<'s>(&'s self, name: &'s ServerName, revision: u64, found: Found, now: Moment) -> Answer<'s, Option<ServerRecord>>;
+
+    /// Takes a server out; whether there was one.
+    fn remove_server<'s>(&'s self, name: &'s ServerName) -> Answer<'s, bool>;
+
+    /// A number that grows with every change of a server, of how it was found and of its tools, in whatever process.
+    fn server_changes(&self) -> Answer<'_, u64>;
+
+    /// Opens a recording. Opening the very same once more changes nothing; another of that name is `Broken`.
+    fn open_trace(&self, trace: NewTrace) -> Answer<'_, ()>;
+
+    /// Writes down what a recording is of; what `about` leaves out stays as it is.
+    fn note_trace<'s>(&'s self, trace: &'s TraceId, about: &'s TraceAbout, now: Moment) -> Answer<'s, Noted>;
+
+    /// Writes down a server of a recording, before the first call to it, or again with what is known of it by now.
+    fn note_trace_server<'s>(&'s self, trace: &'s TraceId, name: &'s SmolStr, server: &'s Value, now: Moment) -> Answer<'s, Noted>;
+
+    /// Puts a call that has ended behind those of a recording. The very same call once more changes nothing; another of that id is `Broken`.
+    fn append_call<'s>(&'s self, trace: &'s TraceId, call: &'s TraceCall) -> Answer<'s, Noted>;
+
+    /// Ends a recording: nothing is written down in it any more.
+    fn end_trace<'s>(&'s self, trace: &'s TraceId, output: Option<&'s Value>, now: Moment) -> Answer<'s, Noted>;
+
+    /// A recording, without its calls.
+    fn trace<'s>(&'s self, trace: &'s TraceId) -> Answer<'s, Option<TraceRecord>>;
+
+    /// Recordings, the newest first.
+    fn traces(&self, filter: TraceFilter) -> Answer<'_, Vec<TraceRecord>>;
+
+    /// A recording as one `ltc.trace/1`, also one that goes on: with the calls that have ended.
+    fn trace_document<'s>(&'s self, trace: &'s TraceId) -> Answer<'s, Option<Value>>;
+
+    /// Takes a recording out; whether there was one.
+    fn delete_trace<'s>(&'s self, trace: &'s TraceId) -> Answer<'s, bool>;
+
+    /// Takes out recordings in which nothing has happened since `before`, ended or not; gives how many went.
+    fn prune_traces(&self, before: Moment) -> Answer<'_, u64>;
 }

@@ -16,6 +16,10 @@ mod postgres;
 mod restart;
 #[path = "store/runs.rs"]
 mod runs;
+#[path = "store/servers.rs"]
+mod servers;
+#[path = "store/traces.rs"]
+mod traces;
 #[path = "store/versions.rs"]
 mod versions;
 
@@ -70,7 +74,18 @@ laws! {
     versions::one_version_is_active,
     versions::versions_are_listed_in_order,
     versions::ten_thousand_workflows_are_listed_quickly,
+    servers::a_server_is_read_as_it_was_written,
+    servers::a_name_is_given_once,
+    servers::servers_are_found_by_what_is_known_of_them,
+    servers::a_change_keeps_what_it_leaves_out,
+    servers::what_was_found_belongs_to_what_was_asked_for,
+    servers::ten_thousand_servers_are_found_quickly,
+    traces::a_recording_is_one_document,
+    traces::calls_have_one_order,
+    traces::nothing_is_written_twice_or_after_the_end,
+    traces::recordings_are_found_and_go,
     faults::newer_tables_are_refused,
+    faults::older_tables_are_brought_up_to_date,
     faults::many_open_one_store,
     faults::a_killed_process_loses_nothing_that_was_told,
     faults::what_cannot_be_read_is_broken,

@@ -7,7 +7,7 @@
 //! step is done again. A connection that turns out to be dead before anything is done on it is replaced, so that the store goes on by itself when the server was away. A text in an index (a name, a role,
 //! a step's key) may have some 2,700 bytes.
 
-use super::sql::{Connection, Database, Done, Driver, Held, Meaning, SqlStore, fault, migrate};
+use super::sql::{Connection, Database, Done, Driver, Held, Meaning, SqlStore, Tags, fault, migrate};
 use super::{Store, StoreError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -26,7 +26,7 @@ const JUST_USED: Duration = Duration::from_millis(200);
 /// How many connections a process has at most.
 const CONNECTIONS: u32 = 10;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001.sql"), include_str!("../../migrations/postgres/0002.sql")];
 
 /// The pool of one database.
 struct Server(PgPool);
@@ -121,6 +121,10 @@ impl Database for Server {
 
     fn lock_free(&self) -> &'static str {
         " FOR UPDATE SKIP LOCKED"
+    }
+
+    fn tags(&self) -> Tags {
+        Tags::List
     }
 
     fn migrations(&self) -> &'static [&'static str] {

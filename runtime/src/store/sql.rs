@@ -8,6 +8,7 @@
 //! | `sql/migrate` | tables, made and brought up to date when a store is opened |
 //! | `sql/runs`, `sql/claims`, `sql/journal` | runs, who works on them, and what is written down about them |
 //! | `sql/escalations`, `sql/versions` | questions to people; versions of workflows |
+//! | `sql/servers`, `sql/traces` | MCP servers; recordings |
 //! | `sqlite`, `postgres` | connections, locks and errors: all that differs |
 //!
 //! JSON is TEXT in both databases: PostgreSQL's JSONB would round numbers, sort keys and refuse `\u0000`.
@@ -25,7 +26,9 @@ mod escalations;
 mod journal;
 mod migrate;
 mod runs;
+mod servers;
 mod statement;
+mod traces;
 mod versions;
 mod words;
 
@@ -35,13 +38,15 @@ use statement::{Bound, Cell};
 pub(super) use statement::{Row, Statement};
 
 use super::{
-    Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Lease,
-    NewEscalation, NewRun, NewVersion, Renewed, Resolution, RunFilter, RunId, RunRecord, Settled, Store, StoreError, VersionFilter,
-    VersionRecord, VersionState, WorkerId,
+    Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Found, Lease,
+    NewEscalation, NewRun, NewTrace, NewVersion, Noted, Renewed, Resolution, RunFilter, RunId, RunRecord, ServerChange, ServerEntry,
+    ServerFilter, ServerName, ServerRecord, Settled, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord,
+    VersionFilter, VersionRecord, VersionState, WorkerId,
 };
 use crate::clock::Moment;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use ltc_workflow::Value;
 use smol_str::SmolStr;
 use std::time::Duration;
 
@@ -122,11 +127,25 @@ pub(super) trait Database: Send + Sync {
     /// The same, leaving out rows that somebody else has locked.
     fn lock_free(&self) -> &'static str;
 
+    /// Where the tags of servers are.
+    fn tags(&self) -> Tags;
+
     /// The number of this program's tables, and the script that makes each from the one before.
     fn migrations(&self) -> &'static [&'static str];
 
     /// What is done first in the transaction that makes the tables, so that only one process does.
     fn migration_lock(&self) -> Option<&'static str>;
+}
+
+/// Where the tags of servers are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tags {
+    /// In a list beside the rest.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "SQLite has no lists"))]
+    List,
+    /// In rows of their own.
+    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "PostgreSQL has lists"))]
+    Rows,
 }
 
 /// A store on a database.
@@ -245,5 +264,73 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn registry_changes(&self) -> Answer<'_, u64> {
         done(move || versions::changes(&self.0)).boxed()
+    }
+
+    fn add_server(&self, server: ServerEntry, now: Moment) -> Answer<'_, Option<ServerRecord>> {
+        async move { done(|| servers::add(&self.0, &server, now)).await }.boxed()
+    }
+
+    fn server<'s>(&'s self, name: &'s ServerName) -> Answer<'s, Option<ServerRecord>> {
+        done(move || servers::one(&self.0, name)).boxed()
+    }
+
+    fn servers(&self, filter: ServerFilter) -> Answer<'_, Vec<ServerRecord>> {
+        async move { done(|| servers::list(&self.0, &filter)).await }.boxed()
+    }
+
+    fn update_server<'s>(&'s self, name: &'s ServerName, change: ServerChange, now: Moment) -> Answer<'s, Option<ServerRecord>> {
+        async move { done(|| servers::update(&self.0, name, &change, now)).await }.boxed()
+    }
+
+    fn note_server<'s>(&'s self, name: &'s ServerName, revision: u64, found: Found, now: Moment) -> Answer<'s, Option<ServerRecord>> {
+        async move { done(|| servers::note(&self.0, name, revision, &found, now)).await }.boxed()
+    }
+
+    fn remove_server<'s>(&'s self, name: &'s ServerName) -> Answer<'s, bool> {
+        done(move || servers::remove(&self.0, name)).boxed()
+    }
+
+    fn server_changes(&self) -> Answer<'_, u64> {
+        done(move || servers::changes(&self.0)).boxed()
+    }
+
+    fn open_trace(&self, trace: NewTrace) -> Answer<'_, ()> {
+        async move { done(|| traces::open(&self.0, &trace)).await }.boxed()
+    }
+
+    fn note_trace<'s>(&'s self, trace: &'s TraceId, about: &'s TraceAbout, now: Moment) -> Answer<'s, Noted> {
+        done(move || traces::about(&self.0, trace, about, now)).boxed()
+    }
+
+    fn note_trace_server<'s>(&'s self, trace: &'s TraceId, name: &'s SmolStr, server: &'s Value, now: Moment) -> Answer<'s, Noted> {
+        done(move || traces::server(&self.0, trace, name, server, now)).boxed()
+    }
+
+    fn append_call<'s>(&'s self, trace: &'s TraceId, call: &'s TraceCall) -> Answer<'s, Noted> {
+        done(move || traces::append(&self.0, trace, call)).boxed()
+    }
+
+    fn end_trace<'s>(&'s self, trace: &'s TraceId, output: Option<&'s Value>, now: Moment) -> Answer<'s, Noted> {
+        done(move || traces::end(&self.0, trace, output, now)).boxed()
+    }
+
+    fn trace<'s>(&'s self, trace: &'s TraceId) -> Answer<'s, Option<TraceRecord>> {
+        done(move || traces::one(&self.0, trace)).boxed()
+    }
+
+    fn traces(&self, filter: TraceFilter) -> Answer<'_, Vec<TraceRecord>> {
+        async move { done(|| traces::list(&self.0, &filter)).await }.boxed()
+    }
+
+    fn trace_document<'s>(&'s self, trace: &'s TraceId) -> Answer<'s, Option<Value>> {
+        done(move || traces::document(&self.0, trace)).boxed()
+    }
+
+    fn delete_trace<'s>(&'s self, trace: &'s TraceId) -> Answer<'s, bool> {
+        done(move || traces::delete(&self.0, trace)).boxed()
+    }
+
+    fn prune_traces(&self, before: Moment) -> Answer<'_, u64> {
+        async move { traces::prune(&self.0, before).await }.boxed()
     }
 }

@@ -7,7 +7,7 @@
 //! **Who waits.** One connection writes, and takes the lock at once (`BEGIN IMMEDIATE`), so that no transaction that has read finds out later that it may not write. A few
 //! others read; nothing holds them up. The writer waits for those of other processes up to [`PATIENCE`]; then the store is `Unavailable`.
 
-use super::sql::{Connection, Database, Done, Driver, Fault, Held, Meaning, SqlStore, fault, migrate};
+use super::sql::{Connection, Database, Done, Driver, Fault, Held, Meaning, SqlStore, Tags, fault, migrate};
 use super::{Store, StoreError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -27,7 +27,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How many read at once.
 const READERS: u32 = 4;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001.sql"), include_str!("../../migrations/sqlite/0002.sql")];
 
 /// The pools of one file.
 struct File {
@@ -144,6 +144,10 @@ impl Database for File {
 
     fn lock_free(&self) -> &'static str {
         ""
+    }
+
+    fn tags(&self) -> Tags {
+        Tags::Rows
     }
 
     fn migrations(&self) -> &'static [&'static str] {

@@ -2,7 +2,7 @@
 
 use crate::place::{Place, create, event, json, lease, new_run, run_id, running, store_of_process, worker};
 use ltc_runtime::clock::Moment;
-use ltc_runtime::store::{Commit, NewRun, StoreError, What, open};
+use ltc_runtime::store::{Commit, DefinitionId, NewRun, ServerFilter, StoreError, What, open};
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
@@ -49,6 +49,25 @@ pub async fn newer_tables_are_refused(place: Place) {
     assert!(refused.to_string().contains("a newer ltc made them"), "{refused}");
     place.sql("UPDATE ltc_schema SET version = version - 1").await;
     drop(place.open().await);
+}
+
+pub async fn older_tables_are_brought_up_to_date(place: Place) {
+    let first = match &place {
+        Place::Sqlite(folder) => {
+            std::fs::create_dir(folder.path().join("new")).expect("a folder");
+            std::fs::File::create(folder.path().join("new/ltc.db")).expect("an empty file");
+            include_str!("../../migrations/sqlite/0001.sql")
+        }
+        Place::Postgres(_) => include_str!("../../migrations/postgres/0001.sql"),
+    };
+    place.sql(first).await;
+    place.sql("CREATE TABLE ltc_schema (version BIGINT NOT NULL); INSERT INTO ltc_schema (version) VALUES (1)").await;
+    place.sql("INSERT INTO definitions (id, text) VALUES ('d', 'kept')").await;
+    let store = place.open().await;
+    assert_eq!(store.servers(ServerFilter { limit: 1, ..ServerFilter::default() }).await, Ok(Vec::new()));
+    assert_eq!(store.server_changes().await, Ok(0));
+    let kept = store.definition(&DefinitionId("d".into())).await.expect("an answer").expect("it is still there");
+    assert_eq!(kept.text, "kept");
 }
 
 pub async fn what_cannot_be_read_is_broken(place: Place) {

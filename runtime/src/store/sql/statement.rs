@@ -178,6 +178,17 @@ impl Row {
         self.maybe_text()?.ok_or_else(|| Fault::broken("a row has nothing where a text was expected"))
     }
 
+    /// The next cell is a JSON list of texts.
+    pub(super) fn text_list(&mut self) -> Done<Vec<String>> {
+        let list = super::words::read_json(&self.text()?)?;
+        let items = list.as_array().ok_or_else(|| Fault::broken("a row has no list where one was expected"))?;
+        let text = |item: &ltc_workflow::Value| match item.as_str() {
+            Some(text) => meant(text.to_owned()),
+            None => Err(Fault::broken("a list of texts has something else in it")),
+        };
+        items.iter().map(text).collect()
+    }
+
     /// The next cell is a number.
     pub(in crate::store) fn number(&mut self) -> Done<i64> {
         self.maybe_number()?.ok_or_else(|| Fault::broken("a row has nothing where a number was expected"))

@@ -2,7 +2,7 @@
 
 use super::{Bound, Done, Fault};
 use crate::clock::Moment;
-use crate::store::{EscalationId, EscalationStatus, Status, VersionState, What};
+use crate::store::{EscalationId, EscalationStatus, ServerStatus, Status, VersionState, What};
 use ltc_workflow::advance::{Failure, StepKey};
 use ltc_workflow::json::{self, MAX_DEPTH};
 use ltc_workflow::{Object, Value};
@@ -40,6 +40,16 @@ pub(super) fn version_state(state: VersionState) -> &'static str {
     }
 }
 
+/// The word for how a server was last found.
+pub(super) fn server_status(status: ServerStatus) -> &'static str {
+    match status {
+        ServerStatus::Registered => "registered",
+        ServerStatus::Connected => "connected",
+        ServerStatus::Error => "error",
+        ServerStatus::Disconnected => "disconnected",
+    }
+}
+
 /// The one of `all` that `word` stands for.
 fn meant<T: Copy>(word: &str, all: &[T], spelled: fn(T) -> &'static str) -> Done<T> {
     let found = all.iter().copied().find(|one| spelled(*one) == word);
@@ -59,6 +69,11 @@ pub(super) fn read_escalation_status(word: &str) -> Done<EscalationStatus> {
 pub(super) fn read_version_state(word: &str) -> Done<VersionState> {
     use VersionState::{Active, Archived, Deployed, Draft};
     meant(word, &[Draft, Deployed, Active, Archived], version_state)
+}
+
+pub(super) fn read_server_status(word: &str) -> Done<ServerStatus> {
+    use ServerStatus::{Connected, Disconnected, Error, Registered};
+    meant(word, &[Registered, Connected, Error, Disconnected], server_status)
 }
 
 /// The text of a value.

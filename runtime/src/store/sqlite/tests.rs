@@ -191,6 +191,10 @@ impl Database for Explained {
         self.file.lock_free()
     }
 
+    fn tags(&self) -> Tags {
+        self.file.tags()
+    }
+
     fn migrations(&self) -> &'static [&'static str] {
         self.file.migrations()
     }
