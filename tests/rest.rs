@@ -76,7 +76,8 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
 }
 
 const ECHO: &str = "workflow: echo\nversion: 1\ninputs: { n: { type: number } }\nsteps: []\noutput: \"${{ inputs.n }}\"\n";
-const ASK: &str = "workflow: ask\nversion: 1\nsteps:\n  - id: q\n    escalate: { role: reviewer, message: \"May I?\" }\noutput: \"${{ steps.q }}\"\n";
+const ASK: &str =
+    "workflow: ask\nversion: 1\nsteps:\n  - id: q\n    escalate: { role: reviewer, message: \"May I?\" }\noutput: \"${{ steps.q }}\"\n";
 
 fn document(text: &str) -> String {
     format!("{{\"document\":{}}}", json::quote(text))

@@ -167,6 +167,8 @@ impl Durable for Journal {
     fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>> {
         ready(Ok(())).boxed()
     }
+
+    fn wind_down(&self) {}
 }
 
 fn native() -> NativeWorkflow {
