@@ -375,7 +375,8 @@ impl Trial {
             let again = lines[*position..].iter().find(|line| ended.contains(&line.key));
             assert!(again.is_none(), "{name}: {} had ended, and was called again", again.map_or("", |line| &line.key));
         }
-        let (mut begun, mut done, mut first): (BTreeMap<&str, usize>, BTreeMap<&str, usize>, BTreeMap<&str, &Value>) = Default::default();
+        let (mut begun, mut done) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+        let mut first: BTreeMap<&str, &Value> = BTreeMap::new();
         for line in &lines {
             *(if line.is_begin { &mut begun } else { &mut done }).entry(&line.key).or_default() += 1;
             if line.is_begin {

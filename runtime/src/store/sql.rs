@@ -39,9 +39,9 @@ pub(super) use statement::{Row, Statement};
 
 use super::{
     Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Found, Lease,
-    NewEscalation, NewRun, NewTrace, NewVersion, Noted, Renewed, Resolution, RunFilter, RunId, RunRecord, ServerChange, ServerEntry,
-    ServerFilter, ServerName, ServerRecord, Settled, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord,
-    VersionFilter, VersionRecord, VersionState, WorkerId,
+    Ledger, NewEscalation, NewRun, NewTrace, NewVersion, Noted, Renewed, Resolution, RunFilter, RunId, RunRecord, ServerChange,
+    ServerEntry, ServerFilter, ServerName, ServerRecord, Settled, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId,
+    TraceRecord, VersionFilter, VersionRecord, VersionState, WorkerId,
 };
 use crate::clock::Moment;
 use futures_util::FutureExt;
@@ -181,13 +181,23 @@ async fn read(database: &dyn Database, statement: Statement) -> Done<Vec<Row>> {
     database.read().await?.rows(statement).await
 }
 
+impl<D: Database> Ledger for SqlStore<D> {
+    fn run<'s>(&'s self, run: &'s RunId) -> Answer<'s, Option<RunRecord>> {
+        done(move || runs::one(&self.0, run)).boxed()
+    }
+
+    fn events<'s>(&'s self, run: &'s RunId) -> Answer<'s, Vec<Event>> {
+        done(move || journal::events(&self.0, run)).boxed()
+    }
+
+    fn commit<'s>(&'s self, run: &'s RunId, worker: &'s WorkerId, known: u64, commit: &'s Commit, now: Moment) -> Answer<'s, u64> {
+        done(move || journal::commit(&self.0, run, worker, known, commit, now)).boxed()
+    }
+}
+
 impl<D: Database> Store for SqlStore<D> {
     fn create_run(&self, run: NewRun) -> Answer<'_, Created> {
         async move { done(|| runs::create(&self.0, &run)).await }.boxed()
-    }
-
-    fn run<'s>(&'s self, run: &'s RunId) -> Answer<'s, Option<RunRecord>> {
-        done(move || runs::one(&self.0, run)).boxed()
     }
 
     fn runs(&self, filter: RunFilter) -> Answer<'_, Vec<RunRecord>> {
@@ -196,10 +206,6 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn definition<'s>(&'s self, id: &'s DefinitionId) -> Answer<'s, Option<Definition>> {
         done(move || versions::definition(&self.0, id)).boxed()
-    }
-
-    fn events<'s>(&'s self, run: &'s RunId) -> Answer<'s, Vec<Event>> {
-        done(move || journal::events(&self.0, run)).boxed()
     }
 
     fn claim_runs(&self, lease: Lease, now: Moment, limit: u32) -> Answer<'_, Vec<RunRecord>> {
@@ -212,10 +218,6 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn renew(&self, lease: Lease) -> Answer<'_, Vec<Renewed>> {
         async move { done(|| claims::renew(&self.0, &lease)).await }.boxed()
-    }
-
-    fn commit<'s>(&'s self, run: &'s RunId, worker: &'s WorkerId, known: u64, commit: &'s Commit, now: Moment) -> Answer<'s, u64> {
-        done(move || journal::commit(&self.0, run, worker, known, commit, now)).boxed()
     }
 
     fn cancel_run<'s>(&'s self, run: &'s RunId, now: Moment) -> Answer<'s, Option<RunRecord>> {

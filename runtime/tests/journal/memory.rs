@@ -129,11 +129,7 @@ fn is_end(event: &Event) -> bool {
     matches!(event.what, What::Succeeded(_) | What::Failed(_))
 }
 
-fn unused<T: Send>() -> Answer<'static, T> {
-    async { Err(StoreError::Broken("a journal does not ask for this".to_owned())) }.boxed()
-}
-
-impl Store for Memory {
+impl Ledger for Memory {
     fn commit<'s>(&'s self, _: &'s RunId, _: &'s WorkerId, _: u64, commit: &'s Commit, _: Moment) -> Answer<'s, u64> {
         async move {
             self.inside().given.push_str(&format!("{commit:?}\n"));
@@ -184,77 +180,5 @@ impl Store for Memory {
 
     fn events<'s>(&'s self, _: &'s RunId) -> Answer<'s, Vec<Event>> {
         async move { Ok(self.journal()) }.boxed()
-    }
-
-    fn create_run(&self, _: NewRun) -> Answer<'_, Created> {
-        unused()
-    }
-
-    fn runs(&self, _: RunFilter) -> Answer<'_, Vec<RunRecord>> {
-        unused()
-    }
-
-    fn definition<'s>(&'s self, _: &'s DefinitionId) -> Answer<'s, Option<Definition>> {
-        unused()
-    }
-
-    fn claim_runs(&self, _: Lease, _: Moment, _: u32) -> Answer<'_, Vec<RunRecord>> {
-        unused()
-    }
-
-    fn claim_run<'s>(&'s self, _: &'s RunId, _: Lease, _: Moment) -> Answer<'s, Claim> {
-        unused()
-    }
-
-    fn renew(&self, _: Lease) -> Answer<'_, Vec<Renewed>> {
-        unused()
-    }
-
-    fn cancel_run<'s>(&'s self, _: &'s RunId, _: Moment) -> Answer<'s, Option<RunRecord>> {
-        unused()
-    }
-
-    fn prune(&self, _: Moment) -> Answer<'_, u64> {
-        unused()
-    }
-
-    fn open_escalation(&self, _: NewEscalation) -> Answer<'_, ()> {
-        unused()
-    }
-
-    fn escalation<'s>(&'s self, _: &'s EscalationId) -> Answer<'s, Option<EscalationRecord>> {
-        unused()
-    }
-
-    fn escalations(&self, _: EscalationFilter) -> Answer<'_, Vec<EscalationRecord>> {
-        unused()
-    }
-
-    fn claim_escalation<'s>(&'s self, _: &'s EscalationId, _: &'s SmolStr, _: Moment, _: Moment) -> Answer<'s, Settled> {
-        unused()
-    }
-
-    fn resolve_escalation(&self, _: Resolution) -> Answer<'_, Settled> {
-        unused()
-    }
-
-    fn put_version(&self, _: NewVersion) -> Answer<'_, VersionRecord> {
-        unused()
-    }
-
-    fn version<'s>(&'s self, _: &'s SmolStr, _: Option<u32>) -> Answer<'s, Option<VersionRecord>> {
-        unused()
-    }
-
-    fn versions(&self, _: VersionFilter) -> Answer<'_, Vec<VersionRecord>> {
-        unused()
-    }
-
-    fn set_version_state<'s>(&'s self, _: &'s SmolStr, _: u32, _: VersionState) -> Answer<'s, Option<VersionRecord>> {
-        unused()
-    }
-
-    fn registry_changes(&self) -> Answer<'_, u64> {
-        unused()
     }
 }

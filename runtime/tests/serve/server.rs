@@ -27,8 +27,6 @@ impl Log for Stderr {
         eprintln!("{server}: {line}");
     }
 
-    fn learn(&self, _: &ltc_runtime::secrets::Redactor) {}
-
     fn redact(&self, text: &str) -> String {
         text.to_owned()
     }

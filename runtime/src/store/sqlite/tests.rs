@@ -4,8 +4,8 @@ use super::super::sql::{Row, Statement};
 use super::*;
 use crate::clock::Moment;
 use crate::store::{
-    Commit, DefinitionId, EscalationFilter, EscalationStatus, Event, Lease, NewRun, RunFilter, RunId, Status, VersionFilter, VersionState,
-    What, WorkerId,
+    Commit, DefinitionId, EscalationFilter, EscalationStatus, Event, Lease, Ledger, NewRun, RunFilter, RunId, Status, VersionFilter,
+    VersionState, What, WorkerId,
 };
 use ltc_workflow::Value;
 use ltc_workflow::advance::StepKey;
