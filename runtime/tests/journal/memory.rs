@@ -4,7 +4,6 @@ use futures_util::FutureExt;
 use ltc_runtime::clock::Moment;
 use ltc_runtime::store::*;
 use ltc_workflow::advance::StepKey;
-use smol_str::SmolStr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
