@@ -5,6 +5,7 @@ mod commands;
 mod compiler;
 mod crates;
 mod documents;
+mod due;
 mod exit;
 mod files;
 mod interrupts;

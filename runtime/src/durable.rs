@@ -23,8 +23,8 @@ pub trait Durable: Send + Sync {
     fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>>;
 
     /// The run, or the workflow within it, comes to rest: what it asks for from now on is not begun, its timers are given up, and its calls are brought to
-    /// their ends.
-    fn wind_down(&self);
+    /// their ends. Where no workflow is run within another, there is nothing to do.
+    fn wind_down(&self) {}
 }
 
 /// What has become of an effect.

@@ -110,6 +110,7 @@ impl NativeWorkflow {
                 },
             };
             if !matches!(rest, Rest::Interrupted(Interrupted::Store(_))) {
+                durable.wind_down();
                 under_way.finish_calls(observer).await;
             }
             return rest;

@@ -1,6 +1,7 @@
 //! `ltc run`: a workflow, run. The output goes to stdout as JSON, and nothing else does.
 
 use super::printed;
+use crate::due::until_due;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
 use crate::opened::{self, ServerArguments, StoreArguments, WithOurselves};
@@ -278,14 +279,15 @@ async fn until_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progres
                 }
             }
         };
-        let wake_at = match left {
+        match left {
             Left::Rested(Rest::Done(_) | Rest::Failed(_)) => return ended(service, &id, progress).await,
             Left::Rested(Rest::Interrupted(Interrupted::Stopped(Stop::Shutdown))) => return interrupted(progress, &id),
             Left::Rested(Rest::Interrupted(_)) => return ended(service, &id, progress).await,
-            Left::Rested(Rest::Waiting { steps, wake_at }) => match wake_at.filter(|_| !steps.iter().any(asks)) {
-                Some(wake_at) => wake_at,
-                None => return waits(service, &id, progress).await,
-            },
+            Left::Rested(Rest::Waiting { steps, wake_at }) => {
+                if wake_at.is_none() || steps.iter().any(asks) {
+                    return waits(service, &id, progress).await;
+                }
+            }
             Left::Refused(problems) => {
                 problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
                 return Exit::Failed;
@@ -295,9 +297,9 @@ async fn until_rest(service: &Arc<Service>, began: Began, progress: &Arc<Progres
                 progress.say(&problem.help(format!("what is recorded is done; `ltc resume {}` goes on", id.0)));
                 return Exit::Failed;
             }
-        };
+        }
         tokio::select! {
-            () = tokio::time::sleep(Moment::now().until(wake_at)) => {}
+            () = until_due(service, &id) => {}
             () = interrupts.next() => return interrupted(progress, &id),
         }
         began = match go_on(service, &id, progress).await {
