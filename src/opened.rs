@@ -7,6 +7,7 @@ use crate::servers;
 use crate::traces::said;
 use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_runtime::adapter::McpAdapter;
 use ltc_runtime::drive::Driver;
 use ltc_runtime::environment::{Environment, ProcessEnvironment};
 use ltc_runtime::observe::Log;
@@ -68,7 +69,7 @@ impl ServerArguments {
     }
 
     /// The way to servers, of which nothing is open yet.
-    pub fn connections(&self, log: Arc<dyn Log>) -> Arc<Connections> {
+    pub fn adapter(&self, log: Arc<dyn Log>) -> Arc<dyn McpAdapter> {
         let limits = Limits { connect: self.connect_timeout, call: self.timeout };
         Arc::new(Connections::new(Connector { log, limits }))
     }
@@ -86,7 +87,7 @@ pub struct Opened {
     /// The operations.
     pub service: Arc<Service>,
     /// The servers that they reach.
-    pub connections: Arc<Connections>,
+    pub adapter: Arc<dyn McpAdapter>,
 }
 
 /// Opens the store and what works on it.
@@ -103,9 +104,9 @@ pub async fn open(store: &StoreArguments, given: &ServerArguments, progress: &Ar
         }
     };
     let store = opened.await.map_err(|error| said(&[unusable(&error)], Exit::Failed, &report))?;
-    let connections = given.connections(progress.clone());
-    let driver = Driver::new(store, connections.clone(), servers, Arc::new(WithOurselves));
-    Ok(Opened { service: Service::new(Arc::new(driver)), connections })
+    let adapter = given.adapter(progress.clone());
+    let driver = Driver::new(store, adapter.clone(), servers, Arc::new(WithOurselves));
+    Ok(Opened { service: Service::new(Arc::new(driver)), adapter })
 }
 
 fn unusable(error: &StoreError) -> Diagnostic {
@@ -132,7 +133,7 @@ pub fn operate(store: &StoreArguments, operation: &str, input: Object, report: &
         let opened = open(store, &ServerArguments::default(), &progress).await?;
         let caller = Caller { observer: progress.clone() };
         let called = call(&opened.service, operation, input, caller, report).await;
-        opened.connections.close().await;
+        opened.adapter.disconnect().await;
         called
     })
 }

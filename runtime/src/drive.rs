@@ -2,6 +2,7 @@
 //!
 //! A driver is one process's worker: it has a name, renews the leases of the runs that it has, and hears of wishes to cancel them.
 
+use crate::adapter::McpAdapter;
 use crate::alive;
 use crate::clock::{Moment, unique_name};
 use crate::definition::Bundle;
@@ -11,10 +12,10 @@ use crate::environment::Environment;
 use crate::journal::{Journal, Kept};
 use crate::observe::Observer;
 use crate::perform::RunName;
-use crate::pool::Connections;
+use crate::preflight;
 use crate::problem::Problem;
 use crate::run::{Given, Prepared, Request, Run, prepare};
-use crate::store::{Claim, Commit, Lease, NewRun, RunId, RunRecord, RunRest, Store, StoreError, WorkerId};
+use crate::store::{Claim, Commit, Lease, NewRun, RunId, RunRecord, RunRest, ServerName, Store, StoreError, WorkerId};
 use crate::upstream::failure;
 use ltc_workflow::Value;
 use ltc_workflow::document::Transport;
@@ -35,7 +36,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 pub struct Driver {
     store: Arc<dyn Store>,
     worker: WorkerId,
-    connections: Arc<Connections>,
+    adapter: Arc<dyn McpAdapter>,
     servers: BTreeMap<SmolStr, Transport>,
     environment: Arc<dyn Environment>,
     /// The runs that this process has, and the way to stop them.
@@ -99,18 +100,28 @@ impl Driver {
     /// A driver over `store`; `servers` complete or overrule those of workflows.
     pub fn new(
         store: Arc<dyn Store>,
-        connections: Arc<Connections>,
+        adapter: Arc<dyn McpAdapter>,
         servers: BTreeMap<SmolStr, Transport>,
         environment: Arc<dyn Environment>,
     ) -> Driver {
         let worker = alive::this_worker();
         let (active, is_ending, has_left) = (Mutex::default(), AtomicBool::new(false), watch::channel(()).0);
-        Driver { store, worker, connections, servers, environment, active, is_ending, has_left }
+        Driver { store, worker, adapter, servers, environment, active, is_ending, has_left }
     }
 
     /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// The way to servers.
+    pub fn adapter(&self) -> &Arc<dyn McpAdapter> {
+        &self.adapter
+    }
+
+    /// Where variables and secrets come from.
+    pub fn environment(&self) -> &Arc<dyn Environment> {
+        &self.environment
     }
 
     /// A lease of this process from now on.
@@ -141,16 +152,17 @@ impl Driver {
         self.store.commit(run, &self.worker, 0, &commit, Moment::now()).await.map(|_| ())
     }
 
-    /// Checks a run that is asked for, without touching a server or the store.
+    /// Checks a run that is asked for, without touching a server; the store is only asked which servers are registered.
     ///
     /// # Errors
     /// All that is wrong.
-    pub fn check(&self, asked: Asked<'_>) -> Result<Checked, Vec<Problem>> {
+    pub async fn check(&self, asked: Asked<'_>) -> Result<Checked, Vec<Problem>> {
         let Asked { bundle, input, id, limit } = asked;
         let id = id.unwrap_or_else(|| RunId(unique_name().into()));
         let created_at = Moment::now();
         let name = RunName { id: id.0.clone(), started_at: created_at.to_string().into() };
-        let prepared = self.prepared(bundle, Given::Plain(input), name)?;
+        let registry = self.registered(bundle).await.map_err(|error| vec![Problem::new("no-registry", "store", error.to_string())])?;
+        let prepared = self.prepared(bundle, Given::Plain(input), &registry, name)?;
         let new = NewRun {
             id,
             workflow: bundle.workflow.name.clone(),
@@ -163,12 +175,37 @@ impl Driver {
         Ok(Checked { prepared, new })
     }
 
-    fn prepared(&self, bundle: &Bundle, input: Given<'_>, run: RunName) -> Result<Prepared, Vec<Problem>> {
+    /// The registered servers of which neither the workflow nor what this process was given says how they are reached. They are read each time a run is
+    /// taken up.
+    async fn registered(&self, bundle: &Bundle) -> Result<BTreeMap<SmolStr, Transport>, StoreError> {
+        let mut found = BTreeMap::new();
+        for workflow in [&bundle.workflow].into_iter().chain(bundle.library.values()) {
+            let is_described = |name: &SmolStr| workflow.servers.iter().any(|(own, server)| own == name && server.transport.is_some());
+            for name in preflight::calls(workflow).into_keys() {
+                if self.servers.contains_key(&name) || is_described(&name) || found.contains_key(&name) {
+                    continue;
+                }
+                if let Some(record) = self.store.server(&ServerName(name.clone())).await? {
+                    found.insert(name, record.entry.transport);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn prepared(
+        &self,
+        bundle: &Bundle,
+        input: Given<'_>,
+        registry: &BTreeMap<SmolStr, Transport>,
+        run: RunName,
+    ) -> Result<Prepared, Vec<Problem>> {
         prepare(Request {
             workflow: bundle.workflow.clone(),
             library: bundle.library.clone(),
             input,
             servers: &self.servers,
+            registry,
             environment: self.environment.as_ref(),
             run,
         })
@@ -208,7 +245,7 @@ impl Driver {
             return self.ended_without_steps(record, rest).await;
         }
         let connected = match self.reopened(record).await {
-            Ok(Ok(prepared)) => prepared.connect(&self.connections).await,
+            Ok(Ok(prepared)) => prepared.connect(self.adapter.clone()).await,
             Ok(Err(problems)) => Err(problems),
             Err(error) => return Left::Lost(error),
         };
@@ -227,7 +264,8 @@ impl Driver {
             Err(problem) => return Ok(Err(vec![problem])),
         };
         let name = RunName { id: record.id.0.clone(), started_at: record.created_at.to_string().into() };
-        Ok(self.prepared(&bundle, Given::Sealed(&record.input), name))
+        let registry = self.registered(&bundle).await?;
+        Ok(self.prepared(&bundle, Given::Sealed(&record.input), &registry, name))
     }
 
     async fn gone(&self, record: &RunRecord, run: &Run, observer: Arc<dyn Observer>, stop: watch::Receiver<Option<Stop>>) -> Left {
@@ -375,7 +413,7 @@ impl Checked {
     /// # Errors
     /// Every server that cannot be reached, and every tool that is not there.
     pub async fn connect(self, driver: &Driver) -> Result<(Connected, Vec<Problem>), Vec<Problem>> {
-        let (run, drifted) = self.prepared.connect(&driver.connections).await?;
+        let (run, drifted) = self.prepared.connect(driver.adapter.clone()).await?;
         Ok((Connected { run, new: self.new }, drifted))
     }
 }

@@ -55,13 +55,13 @@ impl Expectations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ltc_workflow::json;
+    use ltc_workflow::{Value, json};
 
     #[test]
     fn a_result_that_breaks_its_promise_is_refused() {
         let schema = json::parse(br#"{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}"#).ok();
-        let tool = Tool { name: "t".into(), input_schema: None, output_schema: schema };
-        let broken = Tool { name: "b".into(), input_schema: None, output_schema: json::parse(br#"{"type":7}"#).ok() };
+        let tool = Tool { name: "t".into(), input_schema: None, output_schema: schema, entry: Value::Null };
+        let broken = Tool { name: "b".into(), input_schema: None, output_schema: json::parse(br#"{"type":7}"#).ok(), entry: Value::Null };
         let expectations = Expectations::default();
         expectations.learn("s", &[tool, broken]);
         let check = |tool: &str, structured: &str, is_error: bool| {

@@ -13,9 +13,11 @@
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
 //! | `serve` | the operations as MCP servers, over stdio and HTTP |
 //! | `native` | workflows that are Rust: what crates link that the compiler writes |
-//! | `pool`, `upstream` | connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
+//! | `adapter` | the way to MCP servers, behind one trait that who embeds the runtime may implement |
+//! | `pool`, `upstream` | our own way: connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
+pub mod adapter;
 pub mod alive;
 pub mod approximate;
 pub mod clock;

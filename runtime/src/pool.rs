@@ -1,10 +1,13 @@
-//! Connections: made on first use, shared by the steps of a run and by all runs of this process, made again where they broke.
+//! Connections: made on first use, shared by the steps of a run and by all runs of this process, made again where they broke; and the servers of a run,
+//! reached through whatever adapter there is.
 
+use crate::adapter::{Client, McpAdapter};
 use crate::expected::Expectations;
 use crate::secrets::Redactor;
 use crate::servers::Endpoint;
-use crate::upstream::{Connector, Limits, Tool, ToolCall, Upstream, failure};
-use futures_util::future::join_all;
+use crate::upstream::{Connector, Limits, Tool, ToolCall, ToolResult, Upstream, failure};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 use ltc_workflow::Value;
 use ltc_workflow::advance::Failure;
 use ltc_workflow::document;
@@ -14,16 +17,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The connections of this process, by the name of the server and how it is reached: two workflows that reach it in one way share it, and two
-/// names within one workflow are two servers, each with a state of its own.
+/// The connections of this process: our own [`McpAdapter`].
 pub struct Connections {
     connector: Connector,
-    places: std::sync::Mutex<BTreeMap<(SmolStr, Endpoint), Arc<Place>>>,
+    places: std::sync::Mutex<BTreeMap<Client, Arc<Place>>>,
 }
 
 struct Place {
-    name: SmolStr,
-    endpoint: Endpoint,
+    client: Client,
     connection: Mutex<Option<Arc<dyn Upstream>>>,
 }
 
@@ -33,41 +34,75 @@ impl Connections {
         Connections { connector, places: std::sync::Mutex::default() }
     }
 
-    /// The servers of a run, by their names in its workflow.
-    pub fn pool(self: &Arc<Self>, endpoints: BTreeMap<SmolStr, Endpoint>) -> Pool {
+    fn place(&self, client: &Client) -> Arc<Place> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut place = |name: SmolStr, endpoint: Endpoint| {
-            let made = || Arc::new(Place { name: name.clone(), endpoint: endpoint.clone(), connection: Mutex::default() });
-            let place = places.entry((name.clone(), endpoint.clone())).or_insert_with(made).clone();
-            (name, place)
-        };
-        let places = endpoints.into_iter().map(|(name, endpoint)| place(name, endpoint)).collect();
-        Pool { connections: self.clone(), places, expectations: Expectations::default() }
+        let made = || Arc::new(Place { client: client.clone(), connection: Mutex::default() });
+        places.entry(client.clone()).or_insert_with(made).clone()
     }
 
-    /// What servers say from now on is shown without these secrets.
-    pub fn conceal(&self, secrets: &Redactor) {
+    /// The connection of `client`; those who want it at once wait for one handshake.
+    async fn connection(&self, client: &Client) -> Result<Arc<dyn Upstream>, Failure> {
+        self.place(client).connection(&self.connector).await
+    }
+}
+
+impl McpAdapter for Connections {
+    fn connect(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        // Each connection is made when it is first needed.
+        async { Ok(()) }.boxed()
+    }
+
+    fn disconnect(&self) -> BoxFuture<'_, ()> {
+        async {
+            let places: Vec<Arc<Place>> = self.places.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+            join_all(places.iter().map(|place| place.close())).await;
+        }
+        .boxed()
+    }
+
+    fn connect_client<'c>(&'c self, client: &'c Client) -> BoxFuture<'c, Result<(), Failure>> {
+        async move { self.connection(client).await.map(drop) }.boxed()
+    }
+
+    fn disconnect_client<'c>(&'c self, client: &'c Client) -> BoxFuture<'c, ()> {
+        let place = self.places.lock().unwrap_or_else(PoisonError::into_inner).remove(client);
+        async move {
+            if let Some(place) = place {
+                place.close().await;
+            }
+        }
+        .boxed()
+    }
+
+    fn list_tools<'c>(&'c self, client: &'c Client) -> BoxFuture<'c, Result<Vec<Tool>, Failure>> {
+        async move { self.connection(client).await?.tools().await }.boxed()
+    }
+
+    fn call_tool<'c>(&'c self, client: &'c Client, call: &'c ToolCall) -> BoxFuture<'c, Result<ToolResult, Failure>> {
+        async move { self.connection(client).await?.call(call).await }.boxed()
+    }
+
+    fn limits(&self) -> Limits {
+        self.connector.limits
+    }
+
+    fn conceal(&self, secrets: &Redactor) {
         self.connector.log.learn(secrets);
-    }
-
-    /// Ends all connections, all at once.
-    pub async fn close(&self) {
-        let places: Vec<Arc<Place>> = self.places.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        join_all(places.iter().map(|place| place.close())).await;
     }
 }
 
 /// The servers of one run.
 pub struct Pool {
-    connections: Arc<Connections>,
-    places: BTreeMap<SmolStr, Arc<Place>>,
+    adapter: Arc<dyn McpAdapter>,
+    clients: BTreeMap<SmolStr, Client>,
     expectations: Expectations,
 }
 
 impl Pool {
-    /// How long connections and calls may take.
-    pub fn limits(&self) -> Limits {
-        self.connections.connector.limits
+    /// The servers of a run, by their names in its workflow.
+    pub fn new(adapter: Arc<dyn McpAdapter>, endpoints: BTreeMap<SmolStr, Endpoint>) -> Pool {
+        let client = |(name, endpoint): (SmolStr, Endpoint)| (name.clone(), Client { name, endpoint });
+        Pool { adapter, clients: endpoints.into_iter().map(client).collect(), expectations: Expectations::default() }
     }
 
     /// Expects results as the tools of `server` promise them.
@@ -75,13 +110,16 @@ impl Pool {
         self.expectations.learn(server, tools);
     }
 
-    /// The connection to `server`; those who want it at once wait for one handshake.
+    fn client(&self, server: &str) -> Result<&Client, Failure> {
+        self.clients.get(server).ok_or_else(|| failure("no-such-server", format!("there is no server {server}")))
+    }
+
+    /// The tools that `server` has now.
     ///
     /// # Errors
-    /// `no-such-server` or `connect-failed`.
-    pub async fn connection(&self, server: &str) -> Result<Arc<dyn Upstream>, Failure> {
-        let place = self.places.get(server).ok_or_else(|| failure("no-such-server", format!("there is no server {server}")))?;
-        place.connection(&self.connections.connector).await
+    /// `no-such-server`, `connect-failed`, or `no-tools` where it is reached and does not say them in time.
+    pub async fn tools(&self, server: &str) -> Result<Vec<Tool>, Failure> {
+        tools(self.adapter.as_ref(), self.client(server)?).await
     }
 
     /// Calls a tool and decodes what it answers.
@@ -89,16 +127,38 @@ impl Pool {
     /// # Errors
     /// What went wrong on the way, `timeout`, `tool-error`, or `result-mismatch`.
     pub async fn call(&self, server: &str, call: &ToolCall, timeout: Option<document::Duration>) -> Result<Value, Failure> {
-        let connection = self.connection(server).await?;
-        let limit = timeout.map_or(self.limits().call, |limit| Duration::from_millis(limit.millis));
-        match tokio::time::timeout(limit, connection.call(call)).await {
-            Ok(result) => {
-                let result = result?;
-                self.expectations.check(server, &call.tool, &result)?;
-                result.decode()
-            }
-            Err(_) => Err(timed_out(&format!("{server}/{}", call.tool), limit)),
-        }
+        let limit = timeout.map(|limit| Duration::from_millis(limit.millis));
+        let result = self::call(self.adapter.as_ref(), self.client(server)?, call, limit).await?;
+        self.expectations.check(server, &call.tool, &result)?;
+        result.decode()
+    }
+}
+
+/// The tools that the server of `client` has now.
+///
+/// # Errors
+/// `connect-failed`, or `no-tools` where it is reached and does not say them in time.
+pub async fn tools(adapter: &dyn McpAdapter, client: &Client) -> Result<Vec<Tool>, Failure> {
+    adapter.connect_client(client).await?;
+    let limit = adapter.limits().connect;
+    let why = match tokio::time::timeout(limit, adapter.list_tools(client)).await {
+        Ok(Ok(tools)) => return Ok(tools),
+        Ok(Err(failure)) => failure.message,
+        Err(_) => format!("no answer within {} s", limit.as_secs()),
+    };
+    Err(failure("no-tools", format!("the server does not say which tools it has: {why}")))
+}
+
+/// Calls a tool, at most for `limit`, or as long as any call may take. Connecting has a limit of its own.
+///
+/// # Errors
+/// What went wrong on the way, or `timeout`.
+pub async fn call(adapter: &dyn McpAdapter, client: &Client, call: &ToolCall, limit: Option<Duration>) -> Result<ToolResult, Failure> {
+    adapter.connect_client(client).await?;
+    let limit = limit.unwrap_or(adapter.limits().call);
+    match tokio::time::timeout(limit, adapter.call_tool(client, call)).await {
+        Ok(result) => result,
+        Err(_) => Err(timed_out(&format!("{}/{}", client.name, call.tool), limit)),
     }
 }
 
@@ -111,7 +171,7 @@ impl Place {
         if let Some(broken) = connection.take() {
             broken.close().await;
         }
-        let made = connector.connect(&self.name, &self.endpoint).await?;
+        let made = connector.connect(&self.client.name, &self.client.endpoint).await?;
         *connection = Some(made.clone());
         Ok(made)
     }

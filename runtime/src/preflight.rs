@@ -88,14 +88,10 @@ pub async fn check(workflows: &[&Workflow], pool: &Pool) -> Result<Vec<Problem>,
 
 async fn tools_of(pool: &Pool, server: &SmolStr) -> Result<Vec<Tool>, Problem> {
     let place = format!("server {server}");
-    let connection = pool.connection(server).await.map_err(|failure| Problem::new("connect-failed", place.clone(), failure.message))?;
-    let listed = tokio::time::timeout(pool.limits().connect, connection.tools()).await;
-    let why = match listed {
-        Ok(Ok(tools)) => return Ok(tools),
-        Ok(Err(failure)) => failure.message,
-        Err(_) => format!("no answer within {} s", pool.limits().connect.as_secs()),
-    };
-    Err(Problem::new("no-tools", place, format!("the server does not say which tools it has: {why}")))
+    pool.tools(server).await.map_err(|failure| {
+        let code = if failure.code == "no-tools" { "no-tools" } else { "connect-failed" };
+        Problem::new(code, place, failure.message)
+    })
 }
 
 fn missing(server: &SmolStr, tool: &SmolStr, offered: &[Tool]) -> Option<Problem> {

@@ -1,5 +1,6 @@
 //! A run from its request to its end: everything that can be wrong is found before step one.
 
+use crate::adapter::McpAdapter;
 use crate::durable::Durable;
 use crate::engine::{self, Rest};
 use crate::environment::Environment;
@@ -8,11 +9,11 @@ use crate::journal::World;
 use crate::native::NativeWorkflow;
 use crate::observe::Observer;
 use crate::perform::{self, Outside, RunName};
-use crate::pool::Connections;
+use crate::pool::Pool;
 use crate::preflight;
 use crate::problem::Problem;
 use crate::secrets::{self, Redactor};
-use crate::servers::{self, Endpoints};
+use crate::servers::{self, Elsewhere, Endpoints};
 use ltc_workflow::advance::Start;
 use ltc_workflow::document::Transport;
 use ltc_workflow::{Object, Value, Workflow};
@@ -30,6 +31,8 @@ pub struct Request<'r> {
     pub input: Given<'r>,
     /// Servers that complete or overrule those of the workflow.
     pub servers: &'r BTreeMap<SmolStr, Transport>,
+    /// Servers of the registry: they complete those of the workflow where nobody else says how one is reached.
+    pub registry: &'r BTreeMap<SmolStr, Transport>,
     /// Where variables and secrets come from.
     pub environment: &'r dyn Environment,
     /// What the run is called, and since when it goes on.
@@ -61,7 +64,7 @@ pub struct Prepared {
 /// # Errors
 /// All that is wrong.
 pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
-    let Request { workflow, library, input, servers, environment, run } = request;
+    let Request { workflow, library, input, servers, registry, environment, run } = request;
     let mut problems = Vec::new();
     let all: Vec<&Workflow> = [&workflow].into_iter().chain(library.values()).collect();
     for (missing, by) in all.iter().flat_map(|workflow| preflight::runs(workflow).into_iter().map(|name| (name, &workflow.name))) {
@@ -78,7 +81,13 @@ pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
     let secrets = collect(&mut problems, secrets);
     let mut endpoints = Endpoints::default();
     for workflow in &all {
-        let found = servers::endpoints(preflight::calls(workflow).keys(), workflow, servers, &names, environment);
+        let found = servers::endpoints(
+            preflight::calls(workflow).keys(),
+            workflow,
+            Elsewhere { overrides: servers, registry },
+            &names,
+            environment,
+        );
         if let Some(found) = collect(&mut problems, found) {
             // Where two workflows describe a server of one name, the one that is run decides.
             for (name, endpoint) in found.by_name {
@@ -139,9 +148,9 @@ impl Prepared {
     ///
     /// # Errors
     /// Every server that cannot be reached, and every tool that is not there.
-    pub async fn connect(self, connections: &Arc<Connections>) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
-        connections.conceal(&self.redactor);
-        let pool = connections.pool(self.endpoints.by_name);
+    pub async fn connect(self, adapter: Arc<dyn McpAdapter>) -> Result<(Run, Vec<Problem>), Vec<Problem>> {
+        adapter.conceal(&self.redactor);
+        let pool = Pool::new(adapter, self.endpoints.by_name);
         let mut library = self.library;
         library.insert(self.workflow.name.clone(), self.workflow.clone());
         let all: Vec<&Workflow> = library.values().collect();

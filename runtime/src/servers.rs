@@ -182,14 +182,23 @@ fn text_map(server: &Object, key: &str, place: &str) -> Result<BTreeMap<String, 
     entries.iter().map(entry).collect()
 }
 
-/// The endpoints of the servers `needed` (by name), each from `overrides` or else from the workflow. None of them inherits `secrets`.
+/// What is said of servers outside of the workflow that calls them.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere<'e> {
+    /// What counts more than what the workflow says.
+    pub overrides: &'e BTreeMap<SmolStr, Transport>,
+    /// What counts where the workflow says nothing.
+    pub registry: &'e BTreeMap<SmolStr, Transport>,
+}
+
+/// The endpoints of the servers `needed` (by name), each from the overrides, else from the workflow, else from the registry. None of them inherits `secrets`.
 ///
 /// # Errors
 /// Every server that is described nowhere, and every variable that is missing.
 pub fn endpoints<'a>(
     needed: impl IntoIterator<Item = &'a SmolStr>,
     workflow: &Workflow,
-    overrides: &BTreeMap<SmolStr, Transport>,
+    elsewhere: Elsewhere<'_>,
     secrets: &BTreeSet<SmolStr>,
     environment: &dyn Environment,
 ) -> Result<Endpoints, Vec<Problem>> {
@@ -197,9 +206,9 @@ pub fn endpoints<'a>(
     let mut found = Endpoints::default();
     for name in needed {
         let own = workflow.servers.iter().find(|(own, _)| own == name).and_then(|(_, server)| server.transport.as_ref());
-        let Some(transport) = overrides.get(name).or(own) else {
+        let Some(transport) = elsewhere.overrides.get(name).or(own).or(elsewhere.registry.get(name)) else {
             let message = "the workflow does not say how this server is reached";
-            let help = "`--servers FILE` takes a file like .mcp.json that says it";
+            let help = "`ltc servers add` keeps it for all runs, or `--servers FILE` takes a file like .mcp.json that says it";
             problems.insert(Problem::new("no-such-server", format!("server {name}"), message).help(help));
             continue;
         };
@@ -281,6 +290,39 @@ mod tests {
         Workflow { servers, ..Workflow::new("w") }
     }
 
+    fn elsewhere<'e>(overrides: &'e BTreeMap<SmolStr, Transport>, registry: &'e BTreeMap<SmolStr, Transport>) -> Elsewhere<'e> {
+        Elsewhere { overrides, registry }
+    }
+
+    #[test]
+    fn the_registry_counts_where_nobody_else_says_anything() {
+        let own = Transport::Stdio { command: "own".into(), args: Vec::new(), env: BTreeMap::new(), cwd: None };
+        let named = |command: &str| {
+            file(&format!(r#"{{"a":{{"command":"{command}"}},"b":{{"command":"{command}"}},"c":{{"command":"{command}"}}}}"#))
+        };
+        let (mut overrides, registry) = (named("file").expect("it reads"), named("registry").expect("it reads"));
+        overrides.retain(|name, _| name == "a");
+        let described = Server { transport: Some(own), ..Server::default() };
+        let workflow = workflow(vec![("a".into(), described.clone()), ("b".into(), described), ("c".into(), Server::default())]);
+        let needed = ["a".into(), "b".into(), "c".into()];
+        let found = endpoints(&needed, &workflow, elsewhere(&overrides, &registry), &BTreeSet::new(), &Fixed(BTreeMap::new()));
+        let commands = found.expect("all is there").by_name.into_values().map(|endpoint| match endpoint {
+            Endpoint::Stdio { command, .. } => command,
+            Endpoint::Http { url, .. } => url,
+        });
+        assert_eq!(commands.collect::<Vec<_>>(), ["file", "own", "registry"]);
+    }
+
+    #[test]
+    fn a_transport_is_read_as_it_was_written() {
+        let servers = file(
+            r#"{"a":{"command":"x","args":["${A}"],"env":{"K":"${V:-1}"},"cwd":"/w"},"b":{"url":"http://h/","headers":{"H":"${T}"}},"c":{"type":"sse","url":"u"},"d":{"command":"y"}}"#,
+        );
+        for transport in servers.expect("it reads").into_values() {
+            assert_eq!(read_transport(&Value::Object(write_transport(&transport)), ""), Ok(transport));
+        }
+    }
+
     #[test]
     fn the_three_shapes_of_the_file_are_one() {
         let servers = r#"{"a":{"command":"x","args":["1"],"env":{"K":"v"}},"b":{"type":"http","url":"http://h/","headers":{"H":"v"}}}"#;
@@ -292,9 +334,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_a_pointer() {
-        let problems = file(r#"{"mcpServers":{"a/b":{},"c":{"command":"x","args":[1]},"d":{"command":"x","url":"y"},"e":{"command":7}}}"#);
+        let problems = file(
+            r#"{"mcpServers":{"a/b":{},"c":{"command":"x","args":[1]},"d":{"command":"x","url":"y"},"e":{"command":7},"f":{"type":"ws","url":"y"}}}"#,
+        );
         let places: Vec<String> = problems.expect_err("it is wrong").into_iter().map(|problem| problem.place).collect();
-        assert_eq!(places, ["/mcpServers/a~1b", "/mcpServers/c/args", "/mcpServers/d", "/mcpServers/e/command"]);
+        assert_eq!(places, ["/mcpServers/a~1b", "/mcpServers/c/args", "/mcpServers/d", "/mcpServers/e/command", "/mcpServers/f/type"]);
     }
 
     #[test]
@@ -302,15 +346,16 @@ mod tests {
         let own = Transport::Stdio { command: "own".into(), args: vec!["${A}".into()], env: BTreeMap::new(), cwd: None };
         let workflow = workflow(vec![("a".into(), Server { transport: Some(own), ..Server::default() }), ("b".into(), Server::default())]);
         let environment = Fixed(BTreeMap::from([("KEY", "k")]));
-        let needed = ["a".into(), "b".into()];
-        let problems = endpoints(&needed, &workflow, &BTreeMap::new(), &BTreeSet::new(), &environment).expect_err("A and b are missing");
+        let (needed, none) = (["a".into(), "b".into()], BTreeMap::new());
+        let problems =
+            endpoints(&needed, &workflow, elsewhere(&none, &none), &BTreeSet::new(), &environment).expect_err("A and b are missing");
         let places: Vec<&str> = problems.iter().map(|problem| problem.place.as_str()).collect();
         assert_eq!(places, ["server a, args", "server b"]);
         assert_eq!(problems[0].code, "missing-variable");
         assert!(problems[0].message.contains("A is not set"), "{problems:?}");
 
         let overrides = file(r#"{"a":{"url":"http://h/","headers":{"H":"${KEY}"}},"b":{"command":"c"}}"#).expect("it reads");
-        let found = endpoints(&needed, &workflow, &overrides, &BTreeSet::new(), &environment).expect("all is there");
+        let found = endpoints(&needed, &workflow, elsewhere(&overrides, &none), &BTreeSet::new(), &environment).expect("all is there");
         let headers = BTreeMap::from([("H".to_owned(), "k".to_owned())]);
         assert_eq!(found.by_name.get("a"), Some(&Endpoint::Http { url: "http://h/".into(), headers, sse: false }));
         assert_eq!(found.sensitive, BTreeSet::from(["KEY".to_owned()]));

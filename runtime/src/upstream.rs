@@ -40,6 +40,8 @@ pub struct Tool {
     pub input_schema: Option<Value>,
     /// The JSON Schema of its structured result.
     pub output_schema: Option<Value>,
+    /// All that the server says of it: its entry in `tools/list`.
+    pub entry: Value,
 }
 
 impl Tool {
@@ -74,6 +76,19 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
+    /// The result as a `CallToolResult`.
+    pub fn to_json(&self) -> Value {
+        let mut result = Object::default();
+        result.insert("content", Value::array(self.content.clone()));
+        if let Some(structured) = &self.structured {
+            result.insert("structuredContent", structured.clone());
+        }
+        if self.is_error {
+            result.insert("isError", Value::from(true));
+        }
+        result.into()
+    }
+
     /// The value that the workflow sees.
     ///
     /// # Errors

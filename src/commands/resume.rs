@@ -36,7 +36,7 @@ pub fn run(arguments: &Arguments, report: Report) -> Exit {
         };
         let id = RunId(arguments.run.as_str().into());
         let exit = super::run::resumed(&opened.service, &id, &progress, &mut interrupts).await;
-        opened.connections.close().await;
+        opened.adapter.disconnect().await;
         progress.finish();
         exit
     })

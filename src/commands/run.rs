@@ -164,14 +164,14 @@ async fn kept(what: What, input: &Value, arguments: &Arguments, progress: &Arc<P
         Ok(begun) => to_rest(&opened.service, begun, progress, interrupts).await,
         Err(exit) => exit,
     };
-    close(&opened.connections, interrupts).await;
+    close(opened.adapter.as_ref(), interrupts).await;
     exit
 }
 
 /// The result is there already: nobody has to wait for a server that takes its time to end.
-async fn close(connections: &ltc_runtime::pool::Connections, interrupts: &mut Interrupts) {
+async fn close(adapter: &dyn ltc_runtime::adapter::McpAdapter, interrupts: &mut Interrupts) {
     tokio::select! {
-        () = connections.close() => {}
+        () = adapter.disconnect() => {}
         () = interrupts.next() => {}
     }
 }
@@ -215,7 +215,7 @@ async fn begun(
                 .1
         }
     };
-    let checked = service.driver().check(Asked { bundle: &bundle, input, id, limit: arguments.deadline }).map_err(|problems| {
+    let checked = service.driver().check(Asked { bundle: &bundle, input, id, limit: arguments.deadline }).await.map_err(|problems| {
         progress.report().say_problems(problems);
         Exit::Invalid
     })?;
@@ -421,7 +421,8 @@ async fn in_memory(bundle: Bundle, input: &Value, arguments: &Arguments, progres
     };
     let Bundle { workflow, library } = bundle;
     let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
-    let request = Request { workflow, library, input: Given::Plain(input), servers: &servers, environment: &WithOurselves, run };
+    let (input, registry) = (Given::Plain(input), BTreeMap::new());
+    let request = Request { workflow, library, input, servers: &servers, registry: &registry, environment: &WithOurselves, run };
     let prepared = match prepare(request) {
         Ok(prepared) => prepared,
         Err(problems) => {
@@ -429,9 +430,9 @@ async fn in_memory(bundle: Bundle, input: &Value, arguments: &Arguments, progres
             return Exit::Invalid;
         }
     };
-    let connections = arguments.servers.connections(progress.clone());
+    let adapter = arguments.servers.adapter(progress.clone());
     let connected = tokio::select! {
-        connected = prepared.connect(&connections) => connected,
+        connected = prepared.connect(adapter.clone()) => connected,
         () = interrupts.next() => return unkept(progress, "no step was done"),
     };
     let exit = match connected {
@@ -451,7 +452,7 @@ async fn in_memory(bundle: Bundle, input: &Value, arguments: &Arguments, progres
             Exit::Failed
         }
     };
-    close(&connections, interrupts).await;
+    close(adapter.as_ref(), interrupts).await;
     exit
 }
 

@@ -75,7 +75,7 @@ async fn serving(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let work = opened.service.work(Capacity(arguments.workers), is_true(ended.clone()));
     let mut all = Box::pin(async {
         let (exit, ()) = tokio::join!(served, work);
-        opened.connections.close().await;
+        opened.adapter.disconnect().await;
         exit
     });
     tokio::select! {

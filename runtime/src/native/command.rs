@@ -4,6 +4,7 @@
 //! is invalid, 4 it waits for a person.
 
 use super::NativeWorkflow;
+use crate::adapter::McpAdapter;
 use crate::clock::{Moment, unique_name};
 use crate::engine::Rest;
 use crate::environment::ProcessEnvironment;
@@ -98,8 +99,9 @@ fn once(workflows: &[NativeWorkflow], asked: &Asked) -> Result<String, Ended> {
     let input = read(input)?;
     let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
     let servers = BTreeMap::new();
-    let library = BTreeMap::new();
-    let request = Request { workflow, library, input: Given::Plain(&input), servers: &servers, environment: &ProcessEnvironment, run };
+    let (library, registry) = (BTreeMap::new(), BTreeMap::new());
+    let input = Given::Plain(&input);
+    let request = Request { workflow, library, input, servers: &servers, registry: &registry, environment: &ProcessEnvironment, run };
     let prepared = prepare(request).map_err(|problems| refused(INVALID, &problems))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(|error| ended(FAILED, error.to_string()))?.block_on(go(native, prepared))
@@ -122,8 +124,8 @@ fn read(given: &str) -> Result<Value, Ended> {
 async fn go(native: &NativeWorkflow, prepared: Prepared) -> Result<String, Ended> {
     let redactor = prepared.redactor();
     let log = Arc::new(ToStderr(redactor.clone()));
-    let connections = Arc::new(Connections::new(Connector { log, limits: Limits::default() }));
-    let rest = match prepared.connect(&connections).await {
+    let adapter: Arc<dyn McpAdapter> = Arc::new(Connections::new(Connector { log, limits: Limits::default() }));
+    let rest = match prepared.connect(adapter.clone()).await {
         Ok((run, drifted)) => {
             drifted.iter().for_each(|problem| eprintln!("{}", told(problem)));
             let journal = Journal::in_memory(run.world(), Arc::new(Unobserved), tokio::sync::watch::channel(None).1);
@@ -131,7 +133,7 @@ async fn go(native: &NativeWorkflow, prepared: Prepared) -> Result<String, Ended
         }
         Err(problems) => Err(refused(FAILED, &problems)),
     };
-    connections.close().await;
+    adapter.disconnect().await;
     match rest? {
         Rest::Done(output) => Ok(json::to_string(&redactor.value(&output))),
         Rest::Failed(failure) => {

@@ -428,6 +428,7 @@ pub(super) async fn invoke(service: Arc<Service>, asked: InvokeWorkflow, caller:
     let checked = service
         .driver
         .check(Asked { bundle: &bundle, input: &input, id, limit })
+        .await
         .map_err(|problems| Refusal::because(refused_for(&problems), problems))?;
     if asked.is_async {
         let new = checked.new_run(None);
@@ -449,7 +450,7 @@ pub(super) async fn invoke(service: Arc<Service>, asked: InvokeWorkflow, caller:
 
 /// What is missing here is no fault of the caller's.
 fn refused_for(problems: &[Problem]) -> Code {
-    const OURS: [&str; 5] = ["missing-secret", "missing-variable", "no-such-server", "bad-servers", "no-such-workflow"];
+    const OURS: [&str; 6] = ["missing-secret", "missing-variable", "no-such-server", "bad-servers", "no-such-workflow", "no-registry"];
     if problems.iter().any(|problem| OURS.contains(&problem.code)) { Code::Missing } else { Code::Invalid }
 }
 

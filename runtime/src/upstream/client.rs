@@ -84,6 +84,7 @@ impl Client {
                 name: tool.name.as_ref().into(),
                 input_schema: whole.get("inputSchema").cloned(),
                 output_schema: whole.get("outputSchema").cloned(),
+                entry: whole,
             }
         };
         Ok(tools.iter().map(exact).collect())

@@ -1,6 +1,7 @@
 //! What this program is when it is a server: `LTC_TEST_BE` is `stdio`, `listen` or `tools`.
 
 use crate::{unruly, wire};
+use ltc_runtime::adapter::McpAdapter;
 use ltc_runtime::drive::Driver;
 use ltc_runtime::environment::ProcessEnvironment;
 use ltc_runtime::observe::Log;
@@ -86,7 +87,7 @@ async fn serve(mode: &str, arguments: &[String]) -> ExitCode {
         result
     };
     let (served, ()) = tokio::join!(serving, work);
-    connections.close().await;
+    connections.disconnect().await;
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
