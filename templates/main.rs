@@ -1,4 +1,4 @@
-//! `cargo run` serves the workflow over stdio; `cargo run -- --input JSON` runs it once.
+//! `cargo run -- --input JSON` runs the workflow once; `cargo run --features serve` serves it over stdio.
 
 use std::process::ExitCode;
 

@@ -10,6 +10,7 @@ use crate::durable::{Interrupted, Stop};
 use crate::engine::Rest;
 use crate::environment::Environment;
 use crate::journal::{Journal, Kept};
+use crate::native::NativeWorkflow;
 use crate::observe::Observer;
 use crate::perform::RunName;
 use crate::preflight;
@@ -17,8 +18,8 @@ use crate::problem::Problem;
 use crate::run::{Given, Prepared, Request, Run, prepare};
 use crate::store::{Claim, Commit, Lease, NewRun, RunId, RunRecord, RunRest, ServerName, Store, StoreError, WorkerId};
 use crate::upstream::failure;
-use ltc_workflow::Value;
 use ltc_workflow::document::Transport;
+use ltc_workflow::{Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +40,8 @@ pub struct Driver {
     adapter: Arc<dyn McpAdapter>,
     servers: BTreeMap<SmolStr, Transport>,
     environment: Arc<dyn Environment>,
+    /// Workflows that are Rust: each does the runs of its document.
+    native: Vec<(Workflow, NativeWorkflow)>,
     /// The runs that this process has, and the way to stop them.
     active: Mutex<BTreeMap<RunId, watch::Sender<Option<Stop>>>>,
     /// The process ends: what is begun from now on stops before its first step.
@@ -59,6 +62,11 @@ impl Drop for Active<'_> {
         self.driver.active().remove(&self.run);
         self.driver.has_left.send_replace(());
     }
+}
+
+/// A document without its comments, which say nothing about what it does.
+fn plain(workflow: &Workflow) -> Workflow {
+    Workflow { header: Vec::new(), ..workflow.clone() }
 }
 
 /// How a run was left.
@@ -106,7 +114,27 @@ impl Driver {
     ) -> Driver {
         let worker = alive::this_worker();
         let (active, is_ending, has_left) = (Mutex::default(), AtomicBool::new(false), watch::channel(()).0);
-        Driver { store, worker, adapter, servers, environment, active, is_ending, has_left }
+        Driver { store, worker, adapter, servers, environment, native: Vec::new(), active, is_ending, has_left }
+    }
+
+    /// With workflows that are Rust. Runs of their documents are theirs from now on, whoever began them.
+    ///
+    /// # Errors
+    /// The document that is none.
+    pub fn with_native(mut self, workflows: impl IntoIterator<Item = NativeWorkflow>) -> Result<Driver, String> {
+        for native in workflows {
+            self.native.push((plain(&native.read()?), native));
+        }
+        Ok(self)
+    }
+
+    /// The Rust that does what this document says.
+    fn native(&self, workflow: &Workflow) -> Option<&NativeWorkflow> {
+        if self.native.is_empty() {
+            return None;
+        }
+        let workflow = plain(workflow);
+        self.native.iter().find(|(document, _)| *document == workflow).map(|(_, native)| native)
     }
 
     /// The store.
@@ -275,7 +303,12 @@ impl Driver {
             Err(error) => return Left::Lost(error),
         };
         let journal = Journal::kept(self.place(record, run.redactor()), events, run.world(), observer.clone(), stop);
-        let going = run.go(&journal, observer.as_ref());
+        let going = async {
+            match self.native(run.workflow()) {
+                Some(native) => run.go_native(native, &journal, observer.as_ref()).await,
+                None => run.go(&journal, observer.as_ref()).await,
+            }
+        };
         let rest = match record.deadline {
             None => going.await,
             Some(deadline) => {

@@ -10,11 +10,13 @@
 //! | `step` | one step: called, asked, waited for, tried again |
 //! | `stop` | why a workflow goes no further |
 //! | `replay` | a workflow in the world of its recording, for its test |
-//! | `command` | the command that a crate is |
+//! | `command`, `serve` | the command that a crate is |
 
 mod command;
 mod context;
 mod replay;
+#[cfg(all(feature = "serve", feature = "sqlite"))]
+mod serve;
 mod step;
 mod stop;
 

@@ -171,6 +171,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// The workflow.
+    pub fn workflow(&self) -> &Workflow {
+        &self.workflow
+    }
+
     /// What the run acts on.
     pub fn world(&self) -> Arc<dyn World> {
         self.outside.clone()

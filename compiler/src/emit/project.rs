@@ -1,7 +1,7 @@
 //! The files around the Rust: manifest, command, test, README, and the header that tells an edit.
 
 use super::{File, Source};
-use ltc_workflow::document::Step;
+use ltc_workflow::document::{Step, Transport};
 use ltc_workflow::{digest, json};
 use minijinja::{Environment, UndefinedBehavior, context};
 
@@ -29,6 +29,7 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
     let runtime_path = source.runtime_path.map(toml_text);
     let context = context! {
         package, library, name, inputs, secrets, runtime_path,
+        http => if reaches_http(source) { ", features = [\"http\"]" } else { "" },
         steps => steps(&source.workflow.steps),
         version => VERSION,
         edition => EDITION,
@@ -47,6 +48,11 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
 /// Names that Cargo refuses for a package, or that would hide something.
 const RESERVED: [&str; 12] =
     ["test", "core", "std", "alloc", "proc_macro", "proc-macro", "build", "deps", "examples", "incremental", "ltc-runtime", "ltc_runtime"];
+
+/// Whether a server of the workflow is reached over HTTP, which the runtime is not asked for otherwise.
+fn reaches_http(source: &Source<'_>) -> bool {
+    source.workflow.servers.iter().any(|(_, server)| matches!(server.transport, Some(Transport::Http { .. })))
+}
 
 fn steps(steps: &[Step]) -> usize {
     let mut count = 0;

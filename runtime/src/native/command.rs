@@ -1,4 +1,4 @@
-//! The command that a crate of workflows is: it runs one of them once.
+//! The command that a crate of workflows is: it serves them, or runs one of them once.
 //!
 //! The output goes to stdout as JSON, everything else to stderr. How it ends is said as `ltc run` says it: 0 done, 1 failed, 2 usage, 3 the input
 //! is invalid, 4 it waits for a person.
@@ -31,9 +31,13 @@ const WAITING: u8 = 4;
 /// Does what the command line says with these workflows.
 pub fn main(workflows: impl IntoIterator<Item = NativeWorkflow>) -> ExitCode {
     let workflows: Vec<NativeWorkflow> = workflows.into_iter().collect();
-    let done = arguments(std::env::args().skip(1)).and_then(|asked| once(&workflows, &asked));
+    let done = arguments(std::env::args().skip(1)).and_then(|asked| match asked {
+        Asked { input: None, workflow: None } => served(workflows),
+        asked => once(&workflows, &asked).map(Some),
+    });
     match done {
-        Ok(output) => match writeln!(std::io::stdout(), "{output}") {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(output)) => match writeln!(std::io::stdout(), "{output}") {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(FAILED),
         },
@@ -80,6 +84,21 @@ fn arguments(given: impl Iterator<Item = String>) -> Result<Asked, Ended> {
         *place = Some(value.or_else(|| given.next()).ok_or_else(|| ended(USAGE, HELP))?);
     }
     Ok(asked)
+}
+
+/// Serves the workflows, where that was built in.
+#[cfg(all(feature = "serve", feature = "sqlite"))]
+fn served(workflows: Vec<NativeWorkflow>) -> Result<Option<String>, Ended> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| ended(FAILED, error.to_string()))?;
+    let log = Arc::new(ToStderr(Redactor::default()));
+    runtime.block_on(super::serve::serve(workflows, log)).map(|()| None).map_err(|why| ended(FAILED, text::one_line(&why)))
+}
+
+/// Serves the workflows, where that was built in.
+#[cfg(not(all(feature = "serve", feature = "sqlite")))]
+fn served(_workflows: Vec<NativeWorkflow>) -> Result<Option<String>, Ended> {
+    Err(ended(USAGE, format!("{HELP}\nTo serve over stdio, build it with the feature `serve`.")))
 }
 
 fn once(workflows: &[NativeWorkflow], asked: &Asked) -> Result<String, Ended> {
