@@ -72,7 +72,7 @@ async fn queued(store: &Arc<dyn Store>, log: &Path) {
         let input: Value = [("n", Value::from(n))].into_iter().collect::<Object>().into();
         let checked =
             service.driver().check(Asked { bundle: &bundle, input: &input, id: Some(RunId(format!("r{n}").into())), limit: None });
-        let checked = checked.unwrap_or_else(|problems| panic!("{problems:?}"));
+        let checked = checked.await.unwrap_or_else(|problems| panic!("{problems:?}"));
         store.create_run(checked.new_run(None)).await.expect("a store");
     }
 }

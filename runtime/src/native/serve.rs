@@ -1,6 +1,7 @@
 //! A server of native workflows: the MCP servers of the runtime over stdio, on which they are active workflows.
 
 use super::NativeWorkflow;
+use crate::adapter::McpAdapter;
 use crate::drive::Driver;
 use crate::environment::ProcessEnvironment;
 use crate::observe::{Log, Unobserved};
@@ -37,7 +38,7 @@ pub async fn serve(workflows: Vec<NativeWorkflow>, log: Arc<dyn Log>) -> Result<
     };
     let work = service.work(Capacity::default(), async move { drop(ended.wait_for(|is_over| *is_over).await) });
     let (served, ()) = tokio::join!(serving, work);
-    connections.close().await;
+    connections.disconnect().await;
     served.map_err(|problem| problem.message)
 }
 
