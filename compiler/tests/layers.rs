@@ -32,7 +32,7 @@ const ABOVE_THE_STAGES: [&str; 20] = [
 ];
 
 /// The stages, in the order in which `lib.rs` runs them: each uses what is above, and no other stage.
-const STAGES: [&str; 9] = ["ingest", "reroll", "generalize", "origins", "dead", "lower", "explain", "verify", "lint"];
+const STAGES: [&str; 10] = ["ingest", "reroll", "generalize", "origins", "dead", "lower", "explain", "verify", "lint", "emit"];
 
 /// The files of a module: `name.rs` and all in `name/`, without unit tests.
 fn files(module: &str) -> Vec<PathBuf> {

@@ -58,6 +58,11 @@ const KNOWN_TYPES: &[&str] = &[
     "Drop",
 ];
 
+/// Whether a name cannot be that of a crate.
+pub fn is_taken(name: &str) -> bool {
+    TAKEN.contains(&name)
+}
+
 /// The longest name that is kept whole.
 const LONGEST: usize = 60;
 

@@ -1,5 +1,6 @@
 //! The files around the Rust: manifest, command, test, README, and the header that tells an edit.
 
+use super::names::is_taken;
 use super::{File, Source};
 use ltc_workflow::document::{Step, Transport};
 use ltc_workflow::{digest, json};
@@ -21,7 +22,7 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
     // A workflow's name is `[a-z0-9][a-z0-9_-]*`; nothing else of a recording goes into a template.
     let name = source.workflow.name.as_str();
     let package = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("workflow-{name}") } else { name.to_owned() };
-    let package = if RESERVED.contains(&package.as_str()) { format!("{package}-workflow") } else { package };
+    let package = if RESERVED.contains(&package.as_str()) || is_taken(&package) { format!("{package}-workflow") } else { package };
     let library = package.replace('-', "_");
     let plain = |name: &smol_str::SmolStr| is_plain(name).then(|| name.to_string());
     let inputs: Vec<String> = source.workflow.inputs.keys().filter_map(plain).collect();
