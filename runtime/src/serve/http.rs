@@ -110,12 +110,19 @@ impl Allowed {
             return Some((StatusCode::FORBIDDEN, "the `Host` is none of this server's names"));
         }
         // Only browsers send an `Origin`: a page of another site is not to use this machine.
-        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.origins.iter().any(|known| known == origin)) {
+        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.origins.iter().any(|known| is_from(origin, known))) {
             return Some((StatusCode::FORBIDDEN, "pages of this `Origin` may not call this server"));
         }
         let is_known = self.token.as_ref().is_none_or(|token| shows(headers, token));
         (!is_known).then_some((StatusCode::UNAUTHORIZED, "a token is needed"))
     }
+}
+
+/// Whether `origin` is the page `known`, of which `:*` at the end is any port.
+fn is_from(origin: &str, known: &str) -> bool {
+    let Some(site) = known.strip_suffix(":*") else { return origin == known };
+    let Some(port) = origin.strip_prefix(site) else { return false };
+    port.is_empty() || port.strip_prefix(':').is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The names that clients call this server by.
@@ -350,6 +357,22 @@ impl EventLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_port_is_no_other_site() {
+        for (origin, known, expected) in [
+            ("http://a.example:80", "http://a.example:80", true),
+            ("http://a.example:81", "http://a.example:80", false),
+            ("http://a.example:81", "http://a.example:*", true),
+            ("http://a.example", "http://a.example:*", true),
+            ("http://a.example.evil", "http://a.example:*", false),
+            ("http://a.example:80.evil", "http://a.example:*", false),
+            ("https://a.example:80", "http://a.example:*", false),
+            ("null", "http://a.example:*", false),
+        ] {
+            assert_eq!(is_from(origin, known), expected, "{origin} {known}");
+        }
+    }
 
     #[test]
     fn a_token_is_only_itself() {
