@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A point in time: milliseconds since 1970, UTC.
@@ -32,6 +33,30 @@ impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = u64::try_from(self.0).unwrap_or(0);
         f.write_str(&instant(millis / 1000, millis % 1000))
+    }
+}
+
+/// A point in time to the microsecond. In one process no two are the same, and a later one is never less, whatever the clock does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Micros(u64);
+
+impl Micros {
+    /// Now.
+    pub fn now() -> Micros {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+        let later = |last: u64| Some(now.max(last.saturating_add(1)));
+        let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or_default();
+        Micros(now.max(last.saturating_add(1)))
+    }
+}
+
+impl fmt::Display for Micros {
+    /// RFC 3339, UTC, with microseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = instant(self.0 / 1_000_000, self.0 / 1000 % 1000);
+        write!(f, "{}{:03}Z", text.trim_end_matches('Z'), self.0 % 1000)
     }
 }
 
@@ -66,6 +91,13 @@ mod tests {
         assert_eq!(instant(951_782_400, 0), "2000-02-29T00:00:00.000Z");
         assert_eq!(instant(1_000_000_000, 0), "2001-09-09T01:46:40.000Z");
         assert_eq!(instant(4_107_542_400, 0), "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn microseconds_are_those_of_the_calendar_and_none_is_given_twice() {
+        assert_eq!(Micros(951_782_399_007_008).to_string(), "2000-02-28T23:59:59.007008Z");
+        let many: Vec<Micros> = (0..1000).map(|_| Micros::now()).collect();
+        assert!(many.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]

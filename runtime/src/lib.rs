@@ -32,9 +32,12 @@ pub mod journal;
 pub mod native;
 pub mod observe;
 pub mod perform;
+pub(crate) mod pipes;
 pub mod pool;
 pub mod preflight;
 pub mod problem;
+pub mod record;
+pub mod relay;
 pub mod run;
 pub mod secrets;
 #[cfg(feature = "serve")]

@@ -270,7 +270,7 @@ impl Filling<'_> {
 }
 
 /// Whether a variable's name says that its value is for nobody's eyes.
-fn names_a_secret(name: &str) -> bool {
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"].iter().any(|word| name.contains(word))
 }

@@ -1,14 +1,18 @@
 //! The MCP servers that a run calls, behind a border of our own: nothing outside this folder knows the library that speaks the protocol.
 
+pub(crate) mod child;
 mod client;
 mod connect;
 #[cfg(feature = "http")]
-mod http;
+pub(crate) mod http;
+pub(crate) mod lines;
 #[cfg(feature = "http")]
 mod sse;
-mod stdio;
+pub(crate) mod stdio;
 pub(crate) mod wire;
 
+#[cfg(feature = "http")]
+pub(crate) use client::chain;
 pub use connect::{Connector, Limits};
 
 use futures_util::future::BoxFuture;

@@ -1,6 +1,6 @@
 //! One connection, spoken by the MCP library.
 
-use super::stdio::Remains;
+use super::child::Remains;
 use super::{Tool, ToolCall, ToolResult, Upstream, failure, wire};
 use crate::approximate::{Inexact, to_serde};
 use crate::text;

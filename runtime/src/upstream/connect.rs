@@ -1,11 +1,12 @@
 //! Making a connection: the transport, the handshake of either era of the protocol, and the limits of both.
 
+use super::child::Remains;
 use super::client::{Client, Service, chain, rpc_error};
 #[cfg(feature = "http")]
 use super::http::HttpClient;
 #[cfg(feature = "http")]
 use super::sse::SseTransport;
-use super::stdio::{self, Remains};
+use super::stdio;
 use super::{Upstream, failure};
 use crate::observe::Log;
 use crate::servers::Endpoint;

@@ -54,7 +54,7 @@ impl HttpClient {
 ///
 /// # Errors
 /// Where TLS cannot be set up: most often because the machine has no root certificates.
-pub(super) fn reqwest_client(url: &str) -> Result<reqwest::Client, String> {
+pub(crate) fn reqwest_client(url: &str) -> Result<reqwest::Client, String> {
     // An error says that a provider of cryptography is there already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -186,7 +186,7 @@ fn events(response: Response, id: Option<RequestId>) -> BoxStream<'static, Resul
 }
 
 /// The bytes of a stream of events, ended by an error where one event grows past all bounds.
-pub(super) fn bounded<B: AsRef<[u8]>>(
+pub(crate) fn bounded<B: AsRef<[u8]>>(
     bytes: impl Stream<Item = Result<B, reqwest::Error>> + Send + 'static,
 ) -> impl Stream<Item = Result<B, std::io::Error>> + Send + 'static {
     let mut event = 0_usize;

@@ -143,6 +143,11 @@ pub fn id_of(bytes: &[u8]) -> Option<RequestId> {
     digits.parse().ok().map(RequestId::Number)
 }
 
+/// As [`id_of`], as JSON.
+pub fn id_text(bytes: &[u8]) -> Option<String> {
+    serde_json::to_string(&id_of(bytes)?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

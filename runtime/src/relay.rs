@@ -1,0 +1,78 @@
+//! Between a client and the servers behind it, at the level of JSON-RPC messages: nothing is typed, so nothing is lost, rounded, or too new.
+//!
+//! One server is passed through line for line (`through`), in whatever era of the protocol the two sides speak. Several are one server to the
+//! client (`merged`): names are made by a [`Naming`], ids are rewritten both ways, and a server that dies is that server's failure only. In both
+//! cases an [`Observer`] sees the calls where they leave for a server (`watch`), with the server's own names.
+
+#[cfg(feature = "http")]
+mod http;
+mod link;
+mod merged;
+mod message;
+mod naming;
+mod through;
+mod watch;
+
+pub use naming::{Gateway, Naming, Qualified, apart};
+pub use watch::{Call, Observer, Outcome};
+
+use crate::observe::Log;
+use crate::pipes;
+use crate::servers::Endpoint;
+use smol_str::SmolStr;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// The client's side: lines that come from it, and lines for it.
+pub struct Client {
+    lines: mpsc::Receiver<pipes::Line>,
+    out: mpsc::Sender<pipes::Written>,
+}
+
+impl Client {
+    /// The client that started this process, over stdin and stdout.
+    ///
+    /// # Errors
+    /// Where there are no threads.
+    pub fn of_this_process() -> std::io::Result<Client> {
+        let (lines, out) = pipes::of_this_process()?;
+        Ok(Client { lines, out })
+    }
+}
+
+/// What stands between a client and its servers.
+pub struct Relay {
+    /// The servers, by the names that an observer knows them by.
+    pub servers: Vec<(SmolStr, Endpoint)>,
+    /// What tools and prompts are called where there are several servers.
+    pub naming: Arc<dyn Naming>,
+    /// Sees the calls.
+    pub observer: Arc<dyn Observer>,
+    /// Takes what servers say beside the protocol.
+    pub log: Arc<dyn Log>,
+}
+
+/// How the relay came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed its side, or somebody asked for an end.
+    Left,
+    /// The only server is gone: its last words.
+    ServerGone(String),
+}
+
+impl Relay {
+    /// Relays until the client leaves, or `stop` is ready. All servers have ended when this has.
+    ///
+    /// # Errors
+    /// Where the only server cannot be started.
+    pub async fn run(self, client: Client, stop: impl Future<Output = ()> + Send) -> std::io::Result<Ended> {
+        match self.servers.as_slice() {
+            [(name, endpoint)] => through::run(name, endpoint, &self, client, stop).await,
+            _ => {
+                merged::run(&self, client, stop).await;
+                Ok(Ended::Left)
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! One server: what the client sends reaches it byte for byte, and what it answers reaches the client so.
+
+use super::link::{self, Link};
+use super::watch::Watch;
+use super::{Client, Ended, Relay, message};
+use crate::servers::Endpoint;
+use ltc_workflow::{Value, json};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a server may go on answering after the client closed its side.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// Relays until one side is gone.
+pub async fn run(
+    name: &str,
+    endpoint: &Endpoint,
+    relay: &Relay,
+    client: Client,
+    stop: impl Future<Output = ()> + Send,
+) -> std::io::Result<Ended> {
+    let Link { mut sender, mut receiver, mut ending } = link::open(name, endpoint, &relay.log)?;
+    let watch = Mutex::new(Watch::new(name, relay.observer.clone()));
+    let see = |see: fn(&mut Watch, &Value), bytes: &[u8]| {
+        // What is no message passes as well: it is not for us to judge.
+        if let Ok(message) = json::parse(bytes) {
+            see(&mut watch.lock().unwrap_or_else(PoisonError::into_inner), &message);
+        }
+    };
+    let Client { mut lines, out } = client;
+    let to_server = async {
+        while let Some(line) = lines.recv().await {
+            let Some(bytes) = line else {
+                let why = message::error(&Value::Null, -32600, "the message is longer than this relay takes");
+                if out.send((message::line(&why), None)).await.is_err() {
+                    break;
+                }
+                continue;
+            };
+            see(Watch::sent, &bytes);
+            if sender.send(bytes).await.is_err() {
+                // Whoever reads from it sees that it is gone, after what it said last.
+                std::future::pending::<()>().await;
+            }
+        }
+        drop(sender);
+    };
+    let to_client = async {
+        while let Some(bytes) = receiver.next().await {
+            see(Watch::received, &bytes);
+            if out.send((bytes, None)).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::pin!(to_client);
+    let left = async {
+        tokio::select! {
+            () = to_server => {}
+            () = stop => {}
+        }
+    };
+    let ended = tokio::select! {
+        // What the server said last goes first.
+        biased;
+        () = &mut to_client => Ended::ServerGone(ending.bury().await),
+        () = left => {
+            // The server may still have answers for a client that only closed its side.
+            let _ = tokio::time::timeout(LAST_ANSWERS, &mut to_client).await;
+            Ended::Left
+        }
+    };
+    ending.end(name, &relay.log).await;
+    watch.lock().unwrap_or_else(PoisonError::into_inner).end();
+    // What is on its way to stdout gets there before we end.
+    let (done, is_done) = tokio::sync::oneshot::channel();
+    if out.send((Vec::new(), Some(done))).await.is_ok() {
+        let _ = tokio::time::timeout(LAST_ANSWERS, is_done).await;
+    }
+    Ok(ended)
+}
