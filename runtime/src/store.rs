@@ -55,8 +55,8 @@ impl std::error::Error for StoreError {}
 /// What a store's function gives.
 pub type Answer<'s, T> = BoxFuture<'s, Result<T, StoreError>>;
 
-/// Keeps the journals of runs. Each function is one atomic step that is on disk when it returns; what is read is what was last written.
-pub trait Ledger: Send + Sync {
+/// Keeps journals: what a run that goes on asks of a store. Each function is one atomic step, as those of [`Store`] are.
+pub trait Journals: Send + Sync {
     /// A run.
     fn run<'s>(&'s self, run: &'s RunId) -> Answer<'s, Option<RunRecord>>;
 
@@ -72,7 +72,7 @@ pub trait Ledger: Send + Sync {
 }
 
 /// Keeps runs, workflows, questions, servers and recordings. Each function is one atomic step that is on disk when it returns; what is read is what was last written.
-pub trait Store: Ledger {
+pub trait Store: Journals {
     /// Makes a run, unless there is one of that name.
     fn create_run(&self, run: NewRun) -> Answer<'_, Created>;
 

@@ -4,7 +4,7 @@ use super::State;
 use crate::clock::Moment;
 use crate::durable::{Interrupted, Stop};
 use crate::secrets::Redactor;
-use crate::store::{Commit, Event, Ledger, NewEscalation, Question, RunId, RunRest, Status, StoreError, What, WorkerId};
+use crate::store::{Commit, Event, Journals, NewEscalation, Question, RunId, RunRest, Status, StoreError, What, WorkerId};
 use ltc_workflow::advance::Failure;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -49,14 +49,14 @@ impl Drop for UnderWay {
 
 /// The row of the run in its store.
 struct Place {
-    store: Arc<dyn Ledger>,
+    store: Arc<dyn Journals>,
     run: RunId,
     worker: WorkerId,
 }
 
 impl Kept {
     /// The place of `run`, which `worker` has leased.
-    pub fn new(store: Arc<dyn Ledger>, run: RunId, worker: WorkerId, redactor: Redactor) -> Kept {
+    pub fn new(store: Arc<dyn Journals>, run: RunId, worker: WorkerId, redactor: Redactor) -> Kept {
         let place = Arc::new(Place { store, run: run.clone(), worker });
         Kept { place, run, redactor, turn: tokio::sync::Mutex::default() }
     }

@@ -38,10 +38,10 @@ use statement::{Bound, Cell};
 pub(super) use statement::{Row, Statement};
 
 use super::{
-    Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Found, Lease,
-    Ledger, NewEscalation, NewRun, NewTrace, NewVersion, Noted, Renewed, Resolution, RunFilter, RunId, RunRecord, ServerChange,
-    ServerEntry, ServerFilter, ServerName, ServerRecord, Settled, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId,
-    TraceRecord, VersionFilter, VersionRecord, VersionState, WorkerId,
+    Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Found, Journals,
+    Lease, NewEscalation, NewRun, NewTrace, NewVersion, Noted, Renewed, Resolution, RunFilter, RunId, RunRecord, ServerChange, ServerEntry,
+    ServerFilter, ServerName, ServerRecord, Settled, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord,
+    VersionFilter, VersionRecord, VersionState, WorkerId,
 };
 use crate::clock::Moment;
 use futures_util::FutureExt;
@@ -181,7 +181,7 @@ async fn read(database: &dyn Database, statement: Statement) -> Done<Vec<Row>> {
     database.read().await?.rows(statement).await
 }
 
-impl<D: Database> Ledger for SqlStore<D> {
+impl<D: Database> Journals for SqlStore<D> {
     fn run<'s>(&'s self, run: &'s RunId) -> Answer<'s, Option<RunRecord>> {
         done(move || runs::one(&self.0, run)).boxed()
     }

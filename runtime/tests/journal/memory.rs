@@ -128,7 +128,7 @@ fn is_end(event: &Event) -> bool {
     matches!(event.what, What::Succeeded(_) | What::Failed(_))
 }
 
-impl Ledger for Memory {
+impl Journals for Memory {
     fn commit<'s>(&'s self, _: &'s RunId, _: &'s WorkerId, _: u64, commit: &'s Commit, _: Moment) -> Answer<'s, u64> {
         async move {
             self.inside().given.push_str(&format!("{commit:?}\n"));

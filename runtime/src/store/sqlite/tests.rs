@@ -4,7 +4,7 @@ use super::super::sql::{Row, Statement};
 use super::*;
 use crate::clock::Moment;
 use crate::store::{
-    Commit, DefinitionId, EscalationFilter, EscalationStatus, Event, Lease, Ledger, NewRun, RunFilter, RunId, Status, VersionFilter,
+    Commit, DefinitionId, EscalationFilter, EscalationStatus, Event, Journals, Lease, NewRun, RunFilter, RunId, Status, VersionFilter,
     VersionState, What, WorkerId,
 };
 use ltc_workflow::Value;
