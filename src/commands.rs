@@ -16,6 +16,8 @@ mod run;
 mod runs;
 mod schema;
 mod serve;
+mod servers;
+mod traces;
 mod verify;
 mod workflows;
 
@@ -43,6 +45,8 @@ pub enum Command {
     Resolve(resolve::Arguments),
     Deploy(deploy::Arguments),
     Workflows(workflows::Arguments),
+    Servers(servers::Arguments),
+    Traces(traces::Arguments),
     Serve(serve::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
@@ -66,6 +70,8 @@ pub fn run(command: Command, report: Report) -> Exit {
         Command::Resolve(arguments) => resolve::run(&arguments, &report),
         Command::Deploy(arguments) => deploy::run(&arguments, &report),
         Command::Workflows(arguments) => workflows::run(&arguments, &report),
+        Command::Servers(arguments) => servers::run(&arguments, &report),
+        Command::Traces(arguments) => traces::run(&arguments, &report),
         Command::Serve(arguments) => serve::run(&arguments, &report),
         Command::Schema(arguments) => schema::run(&arguments, &report),
         Command::Completions(arguments) => completions::run(&arguments, &report),
@@ -136,6 +142,8 @@ mod tests {
             "resolve",
             "deploy",
             "workflows",
+            "servers",
+            "traces",
             "serve",
             "schema",
             "completions",

@@ -35,6 +35,13 @@ pub struct ServerArguments {
     /// A file like .mcp.json: servers that the workflow lacks, or that are reached in another way than it says
     #[arg(long, value_name = "FILE")]
     pub servers: Option<PathBuf>,
+    #[command(flatten)]
+    pub limits: ServerLimits,
+}
+
+/// How long servers may take.
+#[derive(Args, Debug, Clone)]
+pub struct ServerLimits {
     /// How long a call may take whose step has no timeout of its own
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub timeout: Duration,
@@ -70,15 +77,15 @@ impl ServerArguments {
 
     /// The way to servers, of which nothing is open yet.
     pub fn adapter(&self, log: Arc<dyn Log>) -> Arc<dyn McpAdapter> {
-        let limits = Limits { connect: self.connect_timeout, call: self.timeout };
+        let limits = Limits { connect: self.limits.connect_timeout, call: self.limits.timeout };
         Arc::new(Connections::new(Connector { log, limits }))
     }
 }
 
-impl Default for ServerArguments {
-    fn default() -> ServerArguments {
+impl Default for ServerLimits {
+    fn default() -> ServerLimits {
         let Limits { connect, call } = Limits::default();
-        ServerArguments { servers: None, timeout: call, connect_timeout: connect }
+        ServerLimits { timeout: call, connect_timeout: connect }
     }
 }
 
@@ -128,9 +135,24 @@ pub fn threads(report: &Report) -> Result<tokio::runtime::Runtime, Exit> {
 /// # Errors
 /// How the command ends; why has been said.
 pub fn operate(store: &StoreArguments, operation: &str, input: Object, report: &Report) -> Result<Value, Exit> {
+    operate_on_servers(store, &ServerLimits::default(), operation, input, report)
+}
+
+/// As [`operate`], where servers may take so long.
+///
+/// # Errors
+/// How the command ends; why has been said.
+pub fn operate_on_servers(
+    store: &StoreArguments,
+    limits: &ServerLimits,
+    operation: &str,
+    input: Object,
+    report: &Report,
+) -> Result<Value, Exit> {
+    let given = ServerArguments { servers: None, limits: limits.clone() };
     threads(report)?.block_on(async {
         let progress = Arc::new(Progress::new(report.clone()));
-        let opened = open(store, &ServerArguments::default(), &progress).await?;
+        let opened = open(store, &given, &progress).await?;
         let caller = Caller { observer: progress.clone() };
         let called = call(&opened.service, operation, input, caller, report).await;
         opened.adapter.disconnect().await;

@@ -13,6 +13,7 @@
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
 //! | `serve` | the operations as MCP servers, over stdio and HTTP |
 //! | `native` | workflows that are Rust: what crates link that the compiler writes |
+//! | `presets` | well-known servers |
 //! | `adapter` | the way to MCP servers, behind one trait that who embeds the runtime may implement |
 //! | `pool`, `upstream` | our own way: connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
@@ -35,6 +36,7 @@ pub mod perform;
 pub(crate) mod pipes;
 pub mod pool;
 pub mod preflight;
+pub mod presets;
 pub mod problem;
 pub mod record;
 pub mod relay;

@@ -94,7 +94,8 @@ async fn tools_of(pool: &Pool, server: &SmolStr) -> Result<Vec<Tool>, Problem> {
     })
 }
 
-fn missing(server: &SmolStr, tool: &SmolStr, offered: &[Tool]) -> Option<Problem> {
+/// What is wrong where a server has no such tool.
+pub fn missing(server: &SmolStr, tool: &SmolStr, offered: &[Tool]) -> Option<Problem> {
     if offered.iter().any(|offer| offer.name == *tool) {
         return None;
     }

@@ -125,7 +125,8 @@ fn missing_secret(name: SmolStr) -> Problem {
 /// Short values of the environment are no secrets that could be told from ordinary words.
 const SHORTEST_SENSITIVE: usize = 8;
 
-fn redactor(secrets: Option<&BTreeMap<SmolStr, SmolStr>>, endpoints: &Endpoints, environment: &dyn Environment) -> Redactor {
+/// Takes the secrets of a run out of whatever is shown: those that it declares, and variables of its servers that look like some.
+pub(crate) fn redactor(secrets: Option<&BTreeMap<SmolStr, SmolStr>>, endpoints: &Endpoints, environment: &dyn Environment) -> Redactor {
     let sensitive: Vec<(&String, String)> =
         endpoints.sensitive.iter().filter_map(|name| environment.get(name).map(|value| (name, value))).collect();
     let sensitive = sensitive.iter().filter(|(_, value)| value.chars().count() >= SHORTEST_SENSITIVE);

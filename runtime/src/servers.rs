@@ -1,5 +1,7 @@
 //! Which servers a run has: those of the workflow, completed and overruled by a `.mcp.json`, with their variables filled in.
 
+pub mod literal;
+
 use crate::environment::{Environment, Unset, interpolate};
 use crate::problem::Problem;
 use ltc_workflow::document::Transport;
@@ -60,18 +62,7 @@ pub struct Endpoints {
 /// # Errors
 /// Everything that is wrong, with JSON Pointers.
 pub fn read_mcp_json(file: &Value) -> Result<BTreeMap<SmolStr, Transport>, Vec<Problem>> {
-    let (pointer, servers) = match (file.get("mcpServers"), file.get("servers")) {
-        (Some(servers), _) => ("/mcpServers", servers),
-        (None, Some(servers)) => ("/servers", servers),
-        (None, None) => ("", file),
-    };
-    let Some(servers) = servers.as_object() else {
-        return Err(vec![Problem::new(
-            "bad-servers",
-            pointer,
-            format!("an object of servers is expected, not a value of type {}", servers.type_name()),
-        )]);
-    };
+    let (pointer, servers) = entries(file).map_err(|problem| vec![problem])?;
     let mut problems = Vec::new();
     let mut found = BTreeMap::new();
     for (name, server) in servers.iter() {
@@ -84,6 +75,21 @@ pub fn read_mcp_json(file: &Value) -> Result<BTreeMap<SmolStr, Transport>, Vec<P
         }
     }
     if problems.is_empty() { Ok(found) } else { Err(problems) }
+}
+
+/// The entries of a `.mcp.json`, and where they stand.
+///
+/// # Errors
+/// Where there are none.
+pub fn entries(file: &Value) -> Result<(&'static str, &Object), Problem> {
+    let (pointer, servers) = match (file.get("mcpServers"), file.get("servers")) {
+        (Some(servers), _) => ("/mcpServers", servers),
+        (None, Some(servers)) => ("/servers", servers),
+        (None, None) => ("", file),
+    };
+    let wrong =
+        || Problem::new("bad-servers", pointer, format!("an object of servers is expected, not a value of type {}", servers.type_name()));
+    Ok((pointer, servers.as_object().ok_or_else(wrong)?))
 }
 
 /// How a server is reached, from an entry of `.mcp.json`.

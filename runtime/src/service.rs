@@ -10,6 +10,9 @@ mod operations;
 mod people;
 mod refusal;
 mod runs;
+mod server_views;
+mod servers;
+mod traces;
 mod worker;
 mod workflows;
 
@@ -21,6 +24,12 @@ pub use refusal::{Code, Place, Refusal, refusal_schema};
 pub use runs::{
     Begun, CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
 };
+pub use server_views::{
+    AddMcpServer, CallMcpTool, ConnectMcpServer, DisconnectMcpServer, GetMcpServer, ImportMcpServers, Imported, ListMcpServers,
+    ListMcpTools, McpServerList, McpServerStatus, McpServerSummary, McpServerView, McpToolList, McpToolResult, RefusedServer,
+    RemoveMcpServer, Removed, TagMatch, UpdateMcpServer,
+};
+pub use traces::{DeleteTrace, Deleted, GetTrace, ListTraces, PruneTraces, PrunedTraces, TraceList, TraceSummary, TraceView};
 pub use worker::Capacity;
 pub use workflows::{
     DeployWorkflow, GetWorkflow, ListWorkflows, SetWorkflowState, VersionView, WorkflowList, WorkflowSummary, WorkflowView,

@@ -90,7 +90,7 @@ fn ready(arguments: &Arguments, report: &Report) -> Result<(What, Value), Exit> 
             What::Document(Box::new(Bundle { workflow, library }))
         }
     };
-    Ok((what, input(&arguments.input, report)?))
+    Ok((what, argument("--input", &arguments.input, report)?))
 }
 
 /// Whether this can be the name of a workflow. Names have no dots and slashes.
@@ -98,15 +98,19 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text != "-" && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
 }
 
-fn input(given: &str, report: &Report) -> Result<Value, Exit> {
+/// The value of the argument `option`: JSON, `@` and the name of a JSON file, or `-`.
+///
+/// # Errors
+/// How the command ends; why has been said.
+pub fn argument(option: &'static str, given: &str, report: &Report) -> Result<Value, Exit> {
     let (name, text) = match given.strip_prefix('@') {
         Some(path) => (path.to_owned(), files::read(Path::new(path)).map_err(|problem| said(&[problem], Exit::Usage, report))?),
         None if given == "-" => ("stdin".to_owned(), files::read(Path::new("-")).map_err(|problem| said(&[problem], Exit::Usage, report))?),
-        None => ("--input".to_owned(), given.as_bytes().to_vec()),
+        None => (option.to_owned(), given.as_bytes().to_vec()),
     };
     json::parse(&text).map_err(|error| {
-        let problem = Diagnostic::new(Severity::Error, "invalid-input", name, format!("the input is no JSON: {error}"));
-        said(&[problem.help("a file is given as --input @FILE")], Exit::Invalid, report)
+        let problem = Diagnostic::new(Severity::Error, "invalid-input", name, format!("this is no JSON: {error}"));
+        said(&[problem.help(format!("a file is given as {option} @FILE"))], Exit::Invalid, report)
     })
 }
 

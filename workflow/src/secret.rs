@@ -22,6 +22,9 @@ const SECRET_PAIRS: &[(&str, &str)] =
 const SECRET_PREFIXES: &[&str] =
     &["sk-", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza", "ya29.", "eyJhbGciOi", "Bearer "];
 
+/// How many characters a token has behind its beginning at least.
+const LEAST_BEHIND: usize = 12;
+
 /// Whether the name of an argument or an input says that its value is a secret.
 pub fn looks_secret(name: &str) -> bool {
     let words = words(name);
@@ -32,7 +35,20 @@ pub fn looks_secret(name: &str) -> bool {
 
 /// Whether a text has the shape of a token that is known to be secret.
 pub fn has_secret_shape(text: &str) -> bool {
-    SECRET_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 12)
+    SECRET_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + LEAST_BEHIND)
+}
+
+/// Whether a token stands somewhere in `text`, behind its beginning or a character that no token has.
+pub fn holds_token(text: &str) -> bool {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || "-_.+/=".contains(c);
+    SECRET_PREFIXES.iter().any(|prefix| {
+        text.match_indices(prefix).any(|(at, _)| {
+            let before = text.get(..at).and_then(|before| before.chars().next_back());
+            let behind = text.get(at + prefix.len()..).unwrap_or_default();
+            let length = behind.chars().take_while(|c| is_inside(*c)).count();
+            before.is_none_or(|c| !c.is_alphanumeric()) && length >= LEAST_BEHIND
+        })
+    })
 }
 
 /// Names of parameters in a URL or a header line whose value is a secret.
@@ -48,7 +64,7 @@ pub fn secret_parts(text: &str) -> Vec<(usize, usize, SmolStr)> {
         for (at, _) in text.match_indices(prefix) {
             let start = if prefix.ends_with(' ') { at + prefix.len() } else { at };
             let end = end_of(start);
-            if is_border(text, at) && end - at >= prefix.len() + 12 {
+            if is_border(text, at) && end - at >= prefix.len() + LEAST_BEHIND {
                 found.push((start, end, SmolStr::new("token")));
             }
         }
@@ -131,5 +147,17 @@ mod tests {
             assert_eq!(stood_for(text), None, "{text}");
         }
         assert_eq!(stood_for(&stand_in(&secret_name("42", "password"))), Some("SECRET_42_PASSWORD"));
+    }
+
+    #[test]
+    fn a_token_is_found_wherever_it_stands_alone() {
+        for text in ["ghp_0123456789abcdef", "token=ghp_0123456789abcdef;", "Bearer abcdefghijkl", "${X:-sk-0123456789abcdef}"] {
+            assert!(holds_token(text), "{text}");
+        }
+        for text in
+            ["ghp_short", "Bearer ${GITHUB_TOKEN}", "desk-0123456789abcdef", "risk-assessment-of-2026", "sk-${KEY_OF_THE_SERVICE}", ""]
+        {
+            assert!(!holds_token(text), "{text}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
-use super::{Caller, Refusal, Service, exact, people, runs, workflows};
+use super::{Caller, Refusal, Service, exact, people, runs, server_views, servers, traces, workflows};
 use crate::approximate::{Inexact, to_serde};
 use crate::problem::Problem;
 use crate::service::refusal::Code;
@@ -163,6 +163,10 @@ use Surface::{At, Exempt};
 
 const WORKFLOWS: Surface = At("mcp-workflows");
 const PEOPLE: Surface = At("human-queue");
+const SERVERS: Surface = At("gateway");
+
+/// A server is a program that is started on this machine, or a place that secrets are sent to.
+const BY_PEOPLE: Surface = Exempt("who registers a server says which programs are started here: that is for people, not for agents");
 
 /// All operations.
 pub const OPERATIONS: &[Operation] = &[
@@ -226,6 +230,48 @@ pub const OPERATIONS: &[Operation] = &[
         rest: Rest::At(Verb::Post, "/api/escalations/{escalation_id}/resolve"),
         people::ClaimAndResolve => people::EscalationView, people::claim_and_resolve,
         "Answer a question, in one step: it fails where somebody else has it or answered it before. A run that waits for the answer goes on."),
+    operation!("list_mcp_servers", Kind::Reads, mcp: SERVERS, command: At("servers"),
+        server_views::ListMcpServers => server_views::McpServerList, servers::list,
+        "List registered MCP servers, by name, with how they were last found."),
+    operation!("get_mcp_server", Kind::Reads, mcp: SERVERS, command: At("servers show"),
+        server_views::GetMcpServer => server_views::McpServerView, servers::get,
+        "Show one registered MCP server: how it is reached, its tags, its compile hints and its tools."),
+    operation!("add_mcp_server", Kind::Adds, mcp: BY_PEOPLE, command: At("servers add"),
+        server_views::AddMcpServer => server_views::McpServerView, servers::add,
+        "Register an MCP server under a name. It is not connected to yet; `connect_mcp_server` does that."),
+    operation!("update_mcp_server", Kind::Sets, mcp: BY_PEOPLE, command: At("servers update"),
+        server_views::UpdateMcpServer => server_views::McpServerView, servers::update,
+        "Change what is said of a registered MCP server. What is left out stays as it is."),
+    operation!("remove_mcp_server", Kind::Ends, mcp: BY_PEOPLE, command: At("servers remove"),
+        server_views::RemoveMcpServer => server_views::Removed, servers::remove,
+        "Take an MCP server out of the registry. Runs that need it wait until it is there again."),
+    operation!("import_mcp_servers", Kind::Adds, mcp: BY_PEOPLE, command: At("servers import"),
+        server_views::ImportMcpServers => server_views::Imported, servers::import,
+        "Register the MCP servers of a document like `.mcp.json`. Each is taken or refused for itself."),
+    operation!("connect_mcp_server", Kind::Sets, mcp: SERVERS, command: At("servers test"),
+        server_views::ConnectMcpServer => server_views::McpServerView, servers::connect,
+        "Connect to a registered MCP server, and keep which tools it has."),
+    operation!("disconnect_mcp_server", Kind::Sets, mcp: SERVERS, command: Exempt("the connections of a command end with the command"),
+        server_views::DisconnectMcpServer => server_views::McpServerView, servers::disconnect,
+        "Let go of the connection to a registered MCP server. Who calls it next connects again."),
+    operation!("list_mcp_tools", Kind::Reads, mcp: SERVERS, command: At("servers tools"),
+        server_views::ListMcpTools => server_views::McpToolList, servers::tools,
+        "List the tools of a registered MCP server with their schemas. It is connected to where they are not known yet, or with `refresh`."),
+    operation!("call_mcp_tool", Kind::Runs, mcp: SERVERS, command: At("servers call"),
+        server_views::CallMcpTool => server_views::McpToolResult, servers::call,
+        "Call a tool of a registered MCP server. What the tool says is returned, also where it says that it failed."),
+    operation!("list_traces", Kind::Reads, mcp: SERVERS, command: At("traces"),
+        traces::ListTraces => traces::TraceList, traces::list,
+        "List recordings that are kept, the newest first."),
+    operation!("get_trace", Kind::Reads, mcp: SERVERS, command: At("traces show"),
+        traces::GetTrace => traces::TraceView, traces::get,
+        "Show a recording, with its calls as a document that can be compiled."),
+    operation!("delete_trace", Kind::Ends, mcp: Exempt("taking recordings away is for the people who keep the store, not for agents"), command: At("traces delete"),
+        traces::DeleteTrace => traces::Deleted, traces::delete,
+        "Take out a recording."),
+    operation!("prune_traces", Kind::Ends, mcp: Exempt("taking recordings away is for the people who keep the store, not for agents"), command: At("traces prune"),
+        traces::PruneTraces => traces::PrunedTraces, traces::prune,
+        "Take out recordings in which nothing has happened for long."),
 ];
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum Code {
     Conflict,
     /// A server, a secret or a variable that is needed is not there.
     Missing,
-    /// The store cannot be used just now.
+    /// The store, or a server, cannot be used just now.
     Unavailable,
     /// What is kept cannot be read.
     Broken,

@@ -1,0 +1,185 @@
+//! Recordings in the store: listed, read as `ltc.trace/1`, taken out.
+
+use super::{Caller, Exact, Refusal, Service};
+use crate::clock::Moment;
+use crate::service::refusal::Code;
+use crate::store::{EscalationId, TraceFilter, TraceId, TraceRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
+use std::sync::Arc;
+
+/// What `list_traces` takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListTraces {
+    /// Only recordings that work on this question.
+    #[serde(default)]
+    pub escalation_id: Option<String>,
+    /// Only recordings of this workflow.
+    #[serde(default)]
+    pub workflow_name: Option<String>,
+    /// Only recordings of just this task.
+    #[serde(default)]
+    pub task: Option<String>,
+    /// Only recordings that go on, or only those that have ended.
+    #[serde(default)]
+    pub open: Option<bool>,
+    /// How many at most, 50 where it is left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1000))]
+    pub limit: Option<u32>,
+    /// `next` of the page before.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+/// What `list_traces` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceList {
+    /// The recordings, the newest first.
+    pub traces: Vec<TraceSummary>,
+    /// Where there are more: what `after` of the next page is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A recording, without its calls.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceSummary {
+    /// Its id.
+    pub trace_id: String,
+    /// What the agent was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The workflow that it may become, or that it stands in for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_name: Option<String>,
+    /// The question to people that it works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalation_id: Option<String>,
+    /// Who was recorded, or over which connection.
+    pub recorded_by: String,
+    /// How many calls it has.
+    pub calls: u64,
+    /// Whether it goes on.
+    pub open: bool,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+}
+
+/// What `get_trace` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetTrace {
+    /// The id of the recording.
+    pub trace_id: String,
+}
+
+/// What `get_trace` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TraceView {
+    /// The recording, without its calls.
+    #[serde(flatten)]
+    pub about: TraceSummary,
+    /// The whole recording: a document of the format `ltc.trace/1`.
+    pub document: Exact,
+}
+
+/// What `delete_trace` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteTrace {
+    /// The id of the recording.
+    pub trace_id: String,
+}
+
+/// What `delete_trace` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Deleted {
+    /// The id of the recording that is gone.
+    pub trace_id: String,
+}
+
+/// What `prune_traces` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PruneTraces {
+    /// Recordings in which nothing has happened for longer than this go: a number of seconds.
+    pub older_than_seconds: u64,
+}
+
+/// What `prune_traces` gives.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PrunedTraces {
+    /// How many recordings went.
+    pub traces: u64,
+}
+
+impl From<TraceRecord> for TraceSummary {
+    fn from(record: TraceRecord) -> TraceSummary {
+        TraceSummary {
+            trace_id: record.id.0.into(),
+            task: record.about.task,
+            workflow_name: record.about.workflow.map(Into::into),
+            escalation_id: record.about.escalation.map(|id| id.0.into()),
+            recorded_by: record.by.into(),
+            calls: record.calls,
+            open: record.ended_at.is_none(),
+            started_at: record.started_at.to_string(),
+            ended_at: record.ended_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+const PAGE: u32 = 50;
+const LARGEST_PAGE: u32 = 1000;
+
+pub(super) async fn list(service: Arc<Service>, asked: ListTraces, _: Caller) -> Result<TraceList, Refusal> {
+    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let filter = TraceFilter {
+        escalation: asked.escalation_id.map(|id| EscalationId(id.into())),
+        workflow: asked.workflow_name.map(SmolStr::from),
+        task: asked.task,
+        is_open: asked.open,
+        after: asked.after.as_deref().map(read_cursor).transpose()?,
+        limit: limit + 1,
+    };
+    let mut records = service.driver.store().traces(filter).await?;
+    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
+    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.started_at.0, last.id.0));
+    Ok(TraceList { traces: records.into_iter().map(TraceSummary::from).collect(), next })
+}
+
+fn read_cursor(cursor: &str) -> Result<(Moment, TraceId), Refusal> {
+    let parts = cursor.split_once('@').and_then(|(at, id)| Some((Moment(at.parse().ok()?), TraceId(id.into()))));
+    parts.ok_or_else(|| Refusal::new(Code::Invalid, "`after` is not the `next` of a page"))
+}
+
+pub(super) async fn get(service: Arc<Service>, asked: GetTrace, _: Caller) -> Result<TraceView, Refusal> {
+    let id = TraceId(asked.trace_id.into());
+    let store = service.driver.store();
+    match (store.trace(&id).await?, store.trace_document(&id).await?) {
+        (Some(record), Some(document)) => Ok(TraceView { about: record.into(), document: Exact(document) }),
+        (Some(_), None) | (None, Some(_) | None) => Err(Refusal::not_found("recording", &id.0)),
+    }
+}
+
+pub(super) async fn delete(service: Arc<Service>, asked: DeleteTrace, _: Caller) -> Result<Deleted, Refusal> {
+    let id = TraceId(asked.trace_id.into());
+    if service.driver.store().delete_trace(&id).await? {
+        Ok(Deleted { trace_id: id.0.into() })
+    } else {
+        Err(Refusal::not_found("recording", &id.0))
+    }
+}
+
+pub(super) async fn prune(service: Arc<Service>, asked: PruneTraces, _: Caller) -> Result<PrunedTraces, Refusal> {
+    let millis = i64::try_from(asked.older_than_seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+    let before = Moment(Moment::now().0.saturating_sub(millis));
+    Ok(PrunedTraces { traces: service.driver.store().prune_traces(before).await? })
+}
