@@ -84,8 +84,10 @@ fn bundle(steps: usize, effect: &str) -> Bundle {
 }
 
 async fn run(service: &Arc<Service>, bundle: &Bundle) -> Duration {
-    let checked = service.driver().check(Asked { bundle, input: &Value::Object(Object::default()), id: None, limit: None });
-    let (connected, _) = checked.await.unwrap_or_else(|p| panic!("{p:?}")).connect(service.driver()).await.unwrap_or_else(|p| panic!("{p:?}"));
+    let input = Value::Object(Object::default());
+    let checked = service.driver().check(Asked { bundle, input: &input, id: None, limit: None });
+    let (connected, _) =
+        checked.await.unwrap_or_else(|p| panic!("{p:?}")).connect(service.driver()).await.unwrap_or_else(|p| panic!("{p:?}"));
     let begun = Instant::now();
     let left = service.begin(connected, Arc::new(Unobserved)).await.unwrap_or_else(|_| panic!("a run")).left().await;
     assert!(matches!(left, Left::Rested(Rest::Done(_))), "{left:?}");
@@ -169,8 +171,8 @@ async fn runs(folder: &Path) {
         // The server is there already.
         run(&service, &bundle).await;
         for _ in 0..RUNS {
-            let checked =
-                service.driver().check(Asked { bundle: &bundle, input: &Value::Object(Object::default()), id: None, limit: None });
+            let input = Value::Object(Object::default());
+            let checked = service.driver().check(Asked { bundle: &bundle, input: &input, id: None, limit: None });
             store.create_run(checked.await.unwrap_or_else(|p| panic!("{p:?}")).new_run(None)).await.expect("a store");
         }
         let begun = Instant::now();
