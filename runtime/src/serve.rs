@@ -12,7 +12,7 @@
 //! | `tasks` | runs as tasks of the extension `io.modelcontextprotocol/tasks` |
 //! | `changes` | who hears that the tools, or a task, have changed |
 //! | `wire` | numbers keep their digits on the way |
-//! | `stdio`, `http` | the two transports |
+//! | `stdio`, `http`, `token` | the two transports, and who may come |
 //! | `rest` | the operations under `/api` |
 
 mod calls;
@@ -25,11 +25,15 @@ mod rest;
 mod results;
 mod stdio;
 mod tasks;
+#[cfg(feature = "listen")]
+mod token;
 mod tools;
 mod wire;
 
 #[cfg(feature = "listen")]
-pub use http::{Listen, Token, listen};
+pub use http::{Listen, listen};
+#[cfg(feature = "listen")]
+pub use token::Token;
 
 use crate::problem::Problem;
 use crate::service::{OPERATIONS, Service, Surface};
