@@ -48,6 +48,9 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+/// Variables that are for this program alone: the token that its own clients show, and an address that may hold a password.
+const OURS: [&str; 2] = ["LTC_TOKEN", "LTC_STORE"];
+
 /// The endpoints of a run and the variables that went into them.
 #[derive(Debug, Default)]
 pub struct Endpoints {
@@ -244,7 +247,7 @@ impl Filling<'_> {
                 args: args.iter().map(|arg| self.text("args", arg, |_| false)).collect(),
                 env: env.iter().map(|(key, value)| (key.clone(), self.text(&format!("env {key}"), value, names_a_secret))).collect(),
                 cwd: cwd.as_ref().map(|cwd| self.text("cwd", cwd, |_| false)),
-                hidden: self.secrets.iter().map(ToString::to_string).collect(),
+                hidden: self.secrets.iter().map(ToString::to_string).chain(OURS.map(str::to_owned)).collect(),
             },
             Transport::Http { url, headers, sse } => Endpoint::Http {
                 url: self.text("url", url, |_| false),
