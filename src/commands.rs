@@ -10,6 +10,7 @@ mod explain;
 mod fmt;
 mod graph;
 mod lint;
+mod record;
 mod resolve;
 mod resume;
 mod run;
@@ -31,6 +32,7 @@ use std::io::IsTerminal;
 /// What the command can do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    Record(record::Arguments),
     Compile(compile::Arguments),
     Explain(explain::Arguments),
     Verify(verify::Arguments),
@@ -56,6 +58,7 @@ pub enum Command {
 /// Does what is asked.
 pub fn run(command: Command, report: Report) -> Exit {
     match command {
+        Command::Record(arguments) => record::run(&arguments, &report),
         Command::Compile(arguments) => compile::run(&arguments, &report),
         Command::Explain(arguments) => explain::run(&arguments, &report),
         Command::Verify(arguments) => verify::run(&arguments, &report),
@@ -105,6 +108,11 @@ fn written(result: std::io::Result<()>, exit: Exit, report: &Report) -> Exit {
     }
 }
 
+/// `1 call`, `2 calls`
+fn count_calls(n: u64) -> String {
+    format!("{n} {}", if n == 1 { "call" } else { "calls" })
+}
+
 /// `1 run`, `2 runs`
 fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
@@ -128,6 +136,7 @@ mod tests {
         command.clone().debug_assert();
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         let expected = [
+            "record",
             "compile",
             "explain",
             "verify",

@@ -63,19 +63,27 @@ struct Known {
 }
 
 impl Recorder {
-    /// Begins a recording of calls of these servers, by the names that the relay knows them by.
+    /// Begins a recording of calls of these servers, by the names that the relay knows them by; `task` is what the agent is asked to do.
     ///
     /// # Errors
     /// Where nothing can be written.
-    pub fn begin(mut sink: Box<dyn Sink>, servers: Vec<(SmolStr, Described)>, log: Arc<dyn Log>) -> std::io::Result<Recorder> {
-        let head: Object = [("format", Value::from("ltc.trace/1")), ("id", Value::string(unique_name()))].into_iter().collect();
-        sink.append(&head.into())?;
+    pub fn begin(
+        mut sink: Box<dyn Sink>,
+        task: Option<&str>,
+        servers: Vec<(SmolStr, Described)>,
+        log: Arc<dyn Log>,
+    ) -> std::io::Result<Recorder> {
+        let mut head: Object = [("format", Value::from("ltc.trace/1")), ("id", Value::string(unique_name()))].into_iter().collect();
         let mut secrets = StandIns::default();
         for (_, described) in &servers {
             for (name, value) in &described.secrets {
                 secrets.learn(name, value);
             }
         }
+        if let Some(task) = task {
+            head.insert("task", Value::from(task));
+        }
+        sink.append(&secrets.hide(&head.into()))?;
         let servers = servers.into_iter().map(|(name, described)| (name, Known { described, ..Known::default() })).collect();
         Ok(Recorder { state: Mutex::new(State { sink, secrets, servers, calls: 0, is_broken: false }), log })
     }

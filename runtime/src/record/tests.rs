@@ -29,7 +29,7 @@ impl Desk {
     fn new(described: Described) -> Desk {
         let folder = tempfile::tempdir().expect("a folder");
         let sink = FileSink::open(&folder.path().join("r.jsonl")).expect("a file");
-        let recorder = Recorder::begin(Box::new(sink), vec![("desk".into(), described)], Arc::new(Quiet)).expect("it begins");
+        let recorder = Recorder::begin(Box::new(sink), None, vec![("desk".into(), described)], Arc::new(Quiet)).expect("it begins");
         Desk { folder, recorder }
     }
 
@@ -154,7 +154,7 @@ fn a_file_is_added_to_and_nothing_else_is_touched() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("r.jsonl");
     std::fs::write(&path, "{\"format\":\"ltc.trace/1\",\"id\":\"a\"}\n{\"tool\":\"t\",\"torn").expect("it is written");
-    let begin = || FileSink::open(&path).map(|sink| Recorder::begin(Box::new(sink), Vec::new(), Arc::new(Quiet)));
+    let begin = || FileSink::open(&path).map(|sink| Recorder::begin(Box::new(sink), None, Vec::new(), Arc::new(Quiet)));
     let first = begin().expect("it is a recording").expect("it begins");
     assert!(matches!(begin(), Err(Unusable::Taken)), "two write into one file");
     drop(first);

@@ -1,0 +1,16 @@
+//! `ltc record`, as a client sees it and as the recording tells it: through real processes.
+
+mod support;
+
+#[path = "record/conversation.rs"]
+mod conversation;
+#[path = "record/delay.rs"]
+mod delay;
+#[path = "record/hostile.rs"]
+mod hostile;
+#[path = "record/many.rs"]
+mod many;
+#[path = "record/one.rs"]
+mod one;
+#[path = "record/recording.rs"]
+mod recording;
