@@ -153,7 +153,7 @@ pub fn operate_on_servers(
     threads(report)?.block_on(async {
         let progress = Arc::new(Progress::new(report.clone()));
         let opened = open(store, &given, &progress).await?;
-        let caller = Caller { observer: progress.clone() };
+        let caller = Caller::new(progress.clone());
         let called = call(&opened.service, operation, input, caller, report).await;
         opened.adapter.disconnect().await;
         called

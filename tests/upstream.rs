@@ -181,7 +181,7 @@ async fn what_keeps_a_server_from_being_reached_is_said() {
     let message = refused(program("no-such-program-here", &[])).await;
     assert!(message.contains("`no-such-program-here` cannot be started"), "{message}");
     let message = refused(program(&fixture_server().display().to_string(), &["sing"])).await;
-    assert!(message.contains("stdio, http or desk?"), "{message}");
+    assert!(message.contains("or lively?"), "{message}");
 
     let server = HttpServer::start(&BTreeMap::new());
     let bare = Endpoint::Http { url: format!("http://127.0.0.1:{}/json", server.port), headers: BTreeMap::new(), sse: false };

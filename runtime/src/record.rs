@@ -17,7 +17,7 @@ use crate::text;
 use ltc_workflow::json::MAX_DEPTH;
 use ltc_workflow::{Object, Value};
 use smol_str::{SmolStr, format_smolstr};
-use stand_ins::StandIns;
+pub(crate) use stand_ins::StandIns;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

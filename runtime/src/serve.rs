@@ -49,6 +49,9 @@ use tokio::sync::watch;
 /// The server whose tools are also the active workflows.
 pub const WORKFLOWS: &str = "mcp-workflows";
 
+/// The server whose tools are also those of all registered servers.
+pub const GATEWAY: &str = "gateway";
+
 /// The names of all MCP servers.
 pub fn names() -> BTreeSet<&'static str> {
     let place = |surface: Surface| match surface {
@@ -63,9 +66,23 @@ pub fn names() -> BTreeSet<&'static str> {
 pub struct Which(BTreeSet<&'static str>);
 
 impl Which {
-    /// All of them: one server with all their tools.
-    pub fn all() -> Which {
-        Which(names())
+    /// The two that an agent wants which uses workflows.
+    pub fn usual() -> Which {
+        Which(names().into_iter().filter(|name| [WORKFLOWS, "human-queue"].contains(name)).collect())
+    }
+
+    /// These: one server with all their tools.
+    ///
+    /// # Errors
+    /// `no-such-mcp-server`.
+    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Which, Problem> {
+        let several: Result<Vec<Which>, Problem> = names.into_iter().map(Which::only).collect();
+        Ok(Which(several?.into_iter().flat_map(|which| which.0).collect()))
+    }
+
+    /// Whether active workflows are among their tools.
+    fn has_workflows(&self) -> bool {
+        self.has(WORKFLOWS) || self.has(GATEWAY)
     }
 
     /// The one of this name.

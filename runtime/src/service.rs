@@ -5,9 +5,11 @@
 
 mod bundles;
 mod exact;
+mod gateway;
 mod offered;
 mod operations;
 mod people;
+mod recording;
 mod refusal;
 mod runs;
 mod server_views;
@@ -17,9 +19,13 @@ mod worker;
 mod workflows;
 
 pub use exact::Exact;
+pub use gateway::GatewayTool;
 pub use offered::Offered;
 pub use operations::{Kind, OPERATIONS, Operation, Rest, Surface, Verb};
-pub use people::{AvailableWork, CheckResolution, ClaimAndResolve, Escalate, EscalateAndWait, EscalationView, GetAvailableWork};
+pub use people::{
+    AvailableWork, CheckResolution, ClaimAndResolve, ClaimEscalation, Escalate, EscalateAndWait, EscalationView, GetAvailableWork,
+};
+pub use recording::Recording;
 pub use refusal::{Code, Place, Refusal, refusal_schema};
 pub use runs::{
     Begun, CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
@@ -45,6 +51,7 @@ use tokio::sync::Notify;
 pub struct Service {
     driver: Arc<Driver>,
     bundles: Bundles,
+    gateway: gateway::Known,
     /// There may be a run to take up.
     due: Notify,
     /// A run came to rest, or a question was answered, in this process.
@@ -56,12 +63,27 @@ pub struct Service {
 pub struct Caller {
     /// Sees the steps of a run that the caller waits for.
     pub observer: Arc<dyn Observer>,
+    /// Where calls of registered servers' tools are written down, if they are.
+    pub recording: Option<Arc<Recording>>,
+}
+
+impl Caller {
+    /// A caller whose calls nobody writes down.
+    pub fn new(observer: Arc<dyn Observer>) -> Caller {
+        Caller { observer, recording: None }
+    }
 }
 
 impl Service {
     /// The operations over the store of `driver`.
     pub fn new(driver: Arc<Driver>) -> Arc<Service> {
-        Arc::new(Service { driver, bundles: Bundles::default(), due: Notify::new(), changed: tokio::sync::watch::channel(0).0 })
+        Arc::new(Service {
+            driver,
+            bundles: Bundles::default(),
+            gateway: gateway::Known::default(),
+            due: Notify::new(),
+            changed: tokio::sync::watch::channel(0).0,
+        })
     }
 
     /// What brings runs to their next rest.

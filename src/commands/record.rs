@@ -16,7 +16,7 @@ use ltc_runtime::observe::Log;
 use ltc_runtime::record::{Described, FileSink, Recorder, Unusable};
 use ltc_runtime::relay::{Client, Ended, Qualified, Relay};
 use ltc_runtime::secrets::Redactor;
-use ltc_runtime::servers::{Endpoint, endpoints};
+use ltc_runtime::servers::{Elsewhere, Endpoint, endpoints};
 use ltc_runtime::{clock, store};
 use ltc_workflow::document::Transport;
 use ltc_workflow::{Object, Value, Workflow};
@@ -114,7 +114,14 @@ type Reached = (Vec<(SmolStr, Endpoint)>, Vec<(SmolStr, String)>);
 
 fn reached(transports: &BTreeMap<SmolStr, Transport>, report: &Report) -> Result<Reached, Exit> {
     let nowhere = Workflow::new("record");
-    let found = endpoints(transports.keys(), &nowhere, transports, &BTreeSet::new(), &WithOurselves).map_err(|problems| {
+    let found = endpoints(
+        transports.keys(),
+        &nowhere,
+        Elsewhere { overrides: transports, registry: &BTreeMap::new() },
+        &BTreeSet::new(),
+        &WithOurselves,
+    )
+    .map_err(|problems| {
         let problems: Vec<Diagnostic> = problems.into_iter().map(|problem| from_problem(problem, Severity::Error)).collect();
         said(&problems, Exit::Invalid, report)
     })?;

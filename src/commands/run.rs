@@ -400,7 +400,7 @@ async fn waits(service: &Arc<Service>, id: &RunId, progress: &Progress) -> Exit 
     }
     for escalation in view.escalations {
         let input = opened::entries([("escalation_id", Some(Value::from(escalation.as_str())))]);
-        let caller = ltc_runtime::service::Caller { observer: Arc::new(ltc_runtime::observe::Unobserved) };
+        let caller = ltc_runtime::service::Caller::new(Arc::new(ltc_runtime::observe::Unobserved));
         let asked = match opened::call(service, "check_resolution", input, caller, &report).await {
             Ok(asked) => asked,
             Err(exit) => return exit,

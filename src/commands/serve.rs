@@ -23,9 +23,9 @@ pub struct Arguments {
     /// Serve one client over stdin and stdout
     #[arg(long, conflicts_with_all = ["listen", "token_file", "allow_host", "allow_origin"])]
     stdio: bool,
-    /// Only this MCP server, with --stdio: mcp-workflows or human-queue
+    /// Which MCP servers, with --stdio: mcp-workflows and human-queue where this is not given, or gateway; may be given several times
     #[arg(long, value_name = "NAME", requires = "stdio")]
-    only: Option<String>,
+    only: Vec<String>,
     /// Where to listen, each server at /mcp/NAME; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4117")]
     listen: SocketAddr,
@@ -56,10 +56,8 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
 async fn serving(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let mut interrupts = Interrupts::new();
     let progress = Arc::new(Progress::in_lines(report.clone()));
-    let which = match &arguments.only {
-        Some(name) => Which::only(name).map_err(|problem| problems(problem, Exit::Usage, report))?,
-        None => Which::all(),
-    };
+    let which = if arguments.only.is_empty() { Ok(Which::usual()) } else { Which::of(arguments.only.iter().map(String::as_str)) };
+    let which = which.map_err(|problem| problems(problem, Exit::Usage, report))?;
     let listen = if arguments.stdio { None } else { Some(listen(arguments, report)?) };
     let opened = opened::open(&arguments.store, &arguments.servers, &progress).await?;
     // The first interrupt ends the serving, then the work; the second one ends all at once.

@@ -203,7 +203,7 @@ async fn workflows(folder: &Path) {
         let mut times = Vec::new();
         for _ in 0..11 {
             let begun = Instant::now();
-            let caller = Caller { observer: Arc::new(Unobserved) };
+            let caller = Caller::new(Arc::new(Unobserved));
             list.call(&service, &input, caller).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
             times.push(begun.elapsed());
         }

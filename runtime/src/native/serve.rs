@@ -32,7 +32,7 @@ pub async fn serve(workflows: Vec<NativeWorkflow>, log: Arc<dyn Log>) -> Result<
     }
     let (ending, mut ended) = tokio::sync::watch::channel(false);
     let serving = async {
-        let served = serve::stdio(service.clone(), Which::all(), std::future::pending()).await;
+        let served = serve::stdio(service.clone(), Which::usual(), std::future::pending()).await;
         ending.send_replace(true);
         served
     };
@@ -45,7 +45,7 @@ pub async fn serve(workflows: Vec<NativeWorkflow>, log: Arc<dyn Log>) -> Result<
 async fn deploy(service: &Arc<Service>, document: &str) -> Result<(), String> {
     let Some(operation) = Operation::named("deploy_workflow") else { return Err("there is no operation deploy_workflow".to_owned()) };
     let input: Object = [("document", Value::from(document))].into_iter().collect();
-    let caller = Caller { observer: Arc::new(Unobserved) };
+    let caller = Caller::new(Arc::new(Unobserved));
     let deployed = operation.call(service, &Value::Object(input), caller).await;
     deployed.map(drop).map_err(|refusal| refusal.message)
 }

@@ -9,10 +9,10 @@
 //! | a second has passed or a person is waited for, and the request takes tasks | the answer is a task |
 
 use super::results::{self, Shape};
-use super::{Place, WORKFLOWS, changes, tasks, tools};
+use super::{GATEWAY, Place, changes, tasks, tools};
 use crate::clock::unique_name;
 use crate::observe::{Observer, Unobserved};
-use crate::service::{Caller, Code, Offered, Operation, Refusal};
+use crate::service::{Caller, Code, GatewayTool, Offered, Operation, Recording, Refusal};
 use crate::store::RunId;
 use ltc_workflow::advance::{Effect, Ended, StepKey};
 use ltc_workflow::{Object, Value};
@@ -42,14 +42,20 @@ const MOST_EARLY: usize = 64;
 enum Way {
     Operation(&'static Operation),
     Workflow(Box<Offered>),
+    Upstream(Box<GatewayTool>),
 }
 
 async fn way(place: &Place, tool: &str) -> Result<Way, ErrorData> {
     if let Some(operation) = Operation::named(tool).filter(|operation| place.which.shows(operation.mcp)) {
         return Ok(Way::Operation(operation));
     }
+    if place.which.has(GATEWAY)
+        && let Some(upstream) = place.service.gateway_tool(tool).await.map_err(|refusal| tools::error(&refusal))?
+    {
+        return Ok(Way::Upstream(Box::new(upstream)));
+    }
     let unknown = || ErrorData::invalid_params(format!("Unknown tool: {}", crate::text::one_line(tool)), None);
-    let Some(workflow) = tools::workflow_of(tool).filter(|_| place.which.has(WORKFLOWS)) else { return Err(unknown()) };
+    let Some(workflow) = tools::workflow_of(tool).filter(|_| place.which.has_workflows()) else { return Err(unknown()) };
     match place.service.offered_as(workflow).await {
         Ok(offered) => Ok(Way::Workflow(Box::new(offered))),
         Err(refusal) if refusal.code == Code::NotFound => Err(unknown()),
@@ -68,6 +74,7 @@ struct Asked {
 }
 
 const INVOKE: &str = "invoke_workflow";
+const CALL: &str = "call_mcp_tool";
 
 fn asked(way: Way, arguments: Object, is_modern: bool) -> Result<Asked, ErrorData> {
     match way {
@@ -81,6 +88,15 @@ fn asked(way: Way, arguments: Object, is_modern: bool) -> Result<Asked, ErrorDat
             ];
             let shape = Shape::Output { is_promised: offered.output_schema.is_some(), takes_any: is_modern };
             Ok(Asked { operation, input: Object::from_iter(input), begins: Some(run), shape: Some(shape) })
+        }
+        Way::Upstream(tool) => {
+            let operation = Operation::named(CALL).ok_or_else(|| ErrorData::internal_error("an operation is not there", None))?;
+            let input = [
+                ("server_name", Value::String(tool.server)),
+                ("tool_name", Value::String(tool.tool)),
+                ("arguments", Value::Object(arguments)),
+            ];
+            Ok(Asked { operation, input: Object::from_iter(input), begins: None, shape: Some(Shape::Upstream) })
         }
         Way::Operation(operation) if operation.name == INVOKE => {
             let mut input = arguments;
@@ -164,6 +180,7 @@ impl Calls {
 pub async fn call(
     place: &Place,
     calls: &Calls,
+    recording: Option<Arc<Recording>>,
     tool: &str,
     arguments: Object,
     context: &RequestContext<RoleServer>,
@@ -175,7 +192,7 @@ pub async fn call(
         Some(telling) => telling.steps.clone(),
         None => Arc::new(Unobserved),
     };
-    let answer = waited(place, &waiting, asked, observer, context).await;
+    let answer = waited(place, &waiting, asked, Caller { observer, recording }, context).await;
     if let Some(telling) = telling {
         telling.end().await;
     }
@@ -186,12 +203,12 @@ async fn waited(
     place: &Place,
     waiting: &Waiting<'_>,
     Asked { operation, input, begins, shape }: Asked,
-    observer: Arc<dyn Observer>,
+    caller: Caller,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let service = place.service.clone();
     // A task of its own: what it begins does not hang on the connection.
-    let mut going = tokio::spawn(async move { operation.call(&service, &input.into(), Caller { observer }).await });
+    let mut going = tokio::spawn(async move { operation.call(&service, &input.into(), caller).await });
     // A run of such a name that is no output would be taken for one.
     let by_tool = matches!(shape, Some(Shape::Output { .. }));
     let task = begins.as_ref().filter(|run| tasks::are_taken(context) && tasks::is_by_tool(run) == by_tool);
@@ -254,6 +271,7 @@ async fn given_up<T>(place: &Place, going: JoinHandle<T>, begins: Option<&RunId>
 fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: Option<Shape>) -> Result<CallToolResponse, ErrorData> {
     let ended = ended.map_err(|_| ErrorData::internal_error("the call came to no end here", None))?;
     let result = match (ended, shape) {
+        (Ok(answer), Some(Shape::Upstream)) => results::upstream(&answer),
         (Ok(run), Some(shape)) => results::run(&run, shape),
         (Ok(output), None) => results::of(&output, false),
         (Err(refusal), _) => results::refusal(&refusal),

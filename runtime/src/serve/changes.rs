@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often a task that somebody subscribed to is looked at, where nothing in this process says so earlier.
 const TASK_LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// The number that grows with every change of a workflow, as it was last seen.
+/// The number that grows with every change of a workflow or of a registered server, as it was last seen.
 #[derive(Clone, Default)]
 pub struct Registry(Arc<watch::Sender<Option<u64>>>);
 
@@ -30,8 +30,10 @@ impl Registry {
         loop {
             // A store that is away is asked again at the next look.
             if (self.0.receiver_count() > 0 || self.0.borrow().is_none())
-                && let Ok(count) = service.driver().store().registry_changes().await
+                && let Ok(workflows) = service.driver().store().registry_changes().await
+                && let Ok(servers) = service.driver().store().server_changes().await
             {
+                let count = workflows.wrapping_add(servers);
                 self.0.send_if_modified(|known| {
                     let is_new = *known != Some(count);
                     *known = Some(count);

@@ -1,7 +1,8 @@
 //! What the MCP library asks of a server.
 
 use super::calls::{self, Calls};
-use super::{Place, WORKFLOWS, changes, tasks, tools, wire};
+use super::{GATEWAY, Place, changes, tasks, tools, wire};
+use crate::service::Recording;
 use crate::store::RunId;
 use crate::upstream::wire::carried;
 use ltc_workflow::{Object, Value};
@@ -17,12 +18,16 @@ use std::sync::Arc;
 pub struct Connection {
     place: Arc<Place>,
     calls: Calls,
+    /// What is done with tools of registered servers, where they are among the tools.
+    recording: Option<Arc<Recording>>,
 }
 
 impl Connection {
     /// A client at `place`.
     pub fn new(place: Arc<Place>) -> Connection {
-        Connection { place, calls: Calls::default() }
+        let record = || Arc::new(Recording::new(place.service.driver().store().clone(), "gateway"));
+        let recording = place.which.has(GATEWAY).then(record);
+        Connection { place, calls: Calls::default(), recording }
     }
 }
 
@@ -30,22 +35,23 @@ const OF_WORKFLOWS: &str = "Workflows that were compiled from what an agent did 
     ask for, cancel and resume runs. A tool that fails says why and where, with the id of its run.";
 const OF_PEOPLE: &str = "Questions to people: ask one, wait for its answer, list what is open, answer.";
 
+const OF_GATEWAY: &str = "Tools of all registered servers, as mcp_<server>_<tool>. What is done with them over this connection is recorded; \
+    who claims a question first (claim_escalation) has it recorded as the question's solution.";
+
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
-        let has_workflows = self.place.which.has(WORKFLOWS);
+        let has_workflows = self.place.which.has_workflows();
         let capabilities = if has_workflows {
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build()
         } else {
             ServerCapabilities::builder().enable_tools().build()
         };
-        let about = match (has_workflows, self.place.which.has("human-queue")) {
-            (true, true) => format!("{OF_WORKFLOWS} {OF_PEOPLE}"),
-            (true, false) => OF_WORKFLOWS.to_owned(),
-            (false, _) => OF_PEOPLE.to_owned(),
-        };
+        let parts =
+            [(has_workflows, OF_WORKFLOWS), (self.place.which.has("human-queue"), OF_PEOPLE), (self.place.which.has(GATEWAY), OF_GATEWAY)];
+        let about: Vec<&str> = parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(self.place.which.title(), env!("CARGO_PKG_VERSION")))
-            .with_instructions(about)
+            .with_instructions(about.join(" "))
     }
 
     async fn list_tools(
@@ -61,7 +67,7 @@ impl ServerHandler for Connection {
             Some(Value::Object(arguments)) => arguments,
             Some(_) | None => Object::default(),
         };
-        calls::call(&self.place, &self.calls, &request.name, arguments, &context).await
+        calls::call(&self.place, &self.calls, self.recording.clone(), &request.name, arguments, &context).await
     }
 
     async fn on_cancelled(&self, notification: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
@@ -71,7 +77,7 @@ impl ServerHandler for Connection {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.place.which.has(WORKFLOWS) {
+        if self.place.which.has_workflows() {
             tokio::spawn(changes::tell_older(self.place.clone(), context.peer));
         }
     }

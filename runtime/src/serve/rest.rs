@@ -59,7 +59,7 @@ async fn guarded(State(allowed): State<Allowed>, request: Request, next: Next) -
 
 fn handler(operation: &'static Operation, verb: Verb, largest: usize) -> MethodRouter<Arc<Service>> {
     on(filter(verb), move |State(service): State<Arc<Service>>, path: RawPathParams, request: Request| async move {
-        let caller = Caller { observer: Arc::new(Unobserved) };
+        let caller = Caller::new(Arc::new(Unobserved));
         match input(operation, &path, request, largest).await {
             Ok(input) => match operation.call(&service, &Value::Object(input), caller).await {
                 Ok(output) => answer(StatusCode::OK, &output),

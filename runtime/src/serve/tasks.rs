@@ -45,7 +45,7 @@ pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 fn caller() -> Caller {
-    Caller { observer: Arc::new(Unobserved) }
+    Caller::new(Arc::new(Unobserved))
 }
 
 async fn ask(place: &Place, operation: &'static str, input: Object) -> Result<Value, Refusal> {

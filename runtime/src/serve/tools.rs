@@ -1,9 +1,9 @@
 //! Operations and workflows as tools.
 
 use super::wire::exact_object;
-use super::{Place, WORKFLOWS};
+use super::{GATEWAY, Place};
 use crate::approximate::{Inexact, to_serde};
-use crate::service::{Code, Kind, OPERATIONS, Offered, Operation, Refusal};
+use crate::service::{Code, GatewayTool, Kind, OPERATIONS, Offered, Operation, Refusal};
 use ltc_workflow::document::ToolEffect;
 use ltc_workflow::{Object, Value};
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool, ToolAnnotations};
@@ -27,18 +27,24 @@ pub fn workflow_of(tool: &str) -> Option<&str> {
     (name_of(name) == tool).then_some(name)
 }
 
-/// A page of the tools at `place`: the operations, then the workflows by name.
+/// A page of the tools at `place`: the operations, the tools of registered servers, then the workflows by name.
 pub async fn list(place: &Place, cursor: Option<String>) -> Result<ListToolsResult, ErrorData> {
     let is_first = cursor.is_none();
-    let (workflows, next) = if place.which.has(WORKFLOWS) {
+    let (workflows, next) = if place.which.has_workflows() {
         place.service.offered(cursor, PAGE).await.map_err(|refusal| error(&refusal))?
     } else if is_first {
         (Vec::new(), None)
     } else {
         return Err(ErrorData::invalid_params("there is no such page", None));
     };
+    let upstream = match is_first && place.which.has(GATEWAY) {
+        true => place.service.gateway_tools().await.map_err(|refusal| error(&refusal))?,
+        false => Arc::default(),
+    };
     let operations = OPERATIONS.iter().filter(|operation| is_first && place.which.shows(operation.mcp)).map(of_operation);
-    let mut page = ListToolsResult::with_all_items(operations.chain(workflows.iter().map(of_workflow)).collect());
+    let mut page = ListToolsResult::with_all_items(
+        operations.chain(upstream.iter().map(of_upstream)).chain(workflows.iter().map(of_workflow)).collect(),
+    );
     page.next_cursor = next;
     Ok(page)
 }
@@ -67,6 +73,18 @@ fn of_operation(operation: &Operation) -> Tool {
         Kind::Runs => ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true),
     });
     tool
+}
+
+/// A tool of a registered server, as that server shows it but for its name.
+fn of_upstream(tool: &GatewayTool) -> Tool {
+    let entry = &tool.entry;
+    let about = entry.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let schema = entry.get("inputSchema").cloned().unwrap_or_else(|| Object::from_iter([("type", Value::from("object"))]).into());
+    let mut shown = Tool::new(tool.name.to_string(), about, exact_object(&without_headers(&schema)));
+    shown.title = entry.get("title").and_then(Value::as_str).map(str::to_owned);
+    shown.output_schema = entry.get("outputSchema").map(|schema| Arc::new(exact_object(schema)));
+    shown.annotations = entry.get("annotations").and_then(|hints| serde_json::from_value(approximately(hints)).ok());
+    shown
 }
 
 fn of_workflow(workflow: &Offered) -> Tool {

@@ -136,6 +136,20 @@ pub struct ClaimAndResolve {
     pub payload: Exact,
 }
 
+/// What `claim_escalation` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimEscalation {
+    /// The id of the question.
+    pub escalation_id: String,
+    /// Who works on it.
+    pub resolver_id: String,
+    /// After how many minutes the claim runs out, 30 where it is left out. Claiming again prolongs it.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1440))]
+    pub minutes: Option<u64>,
+}
+
 /// A question, and its answer where it has one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EscalationView {
@@ -183,6 +197,9 @@ pub struct EscalationView {
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Exact>,
+    /// The recording of what this connection does to answer it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 /// How a question stands.
@@ -226,12 +243,15 @@ impl From<EscalationRecord> for EscalationView {
             resolved_at: ended_at.map(|at| at.to_string()),
             resolver_id: resolved_by.map(Into::into),
             payload: answer.map(Exact),
+            trace_id: None,
         }
     }
 }
 
 const WORK_PAGE: u32 = 10;
 const LARGEST_PAGE: u32 = 1000;
+/// How long a claim holds.
+const CLAIM_MINUTES: u64 = 30;
 const WAIT: Duration = Duration::from_secs(300);
 const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
 
@@ -291,12 +311,29 @@ pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndReso
         Event { key: step.clone(), at, what }
     });
     let resolution = Resolution { escalation: id.clone(), by: resolver_id.into(), answer, event, at };
-    match store.resolve_escalation(resolution).await? {
-        Settled::Done(record) => {
-            service.due.notify_one();
-            service.has_changed();
-            Ok((*record).into())
-        }
+    let record = settled(&id, store.resolve_escalation(resolution).await?)?;
+    service.due.notify_one();
+    service.has_changed();
+    Ok(record.into())
+}
+
+pub(super) async fn claim(service: Arc<Service>, asked: ClaimEscalation, caller: Caller) -> Result<EscalationView, Refusal> {
+    let id = EscalationId(asked.escalation_id.into());
+    let now = Moment::now();
+    let until = now.after(Duration::from_secs(60 * asked.minutes.unwrap_or(CLAIM_MINUTES)));
+    let record = settled(&id, service.driver.store().claim_escalation(&id, &asked.resolver_id.into(), until, now).await?)?;
+    let trace_id = caller.recording.as_ref().map(|recording| {
+        recording.works_on(&record);
+        recording.id().0.to_string()
+    });
+    service.has_changed();
+    Ok(EscalationView { trace_id, ..record.into() })
+}
+
+/// The question, where what was wanted was done.
+fn settled(id: &EscalationId, settled: Settled) -> Result<EscalationRecord, Refusal> {
+    match settled {
+        Settled::Done(record) => Ok(*record),
         Settled::NoSuchEscalation => Err(Refusal::not_found("escalation", &id.0)),
         Settled::ClaimedBy(who) => {
             Err(Refusal::new(Code::Conflict, format!("the escalation {} is claimed by {}", id.0, text::one_line(&who))))

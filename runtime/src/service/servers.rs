@@ -1,5 +1,6 @@
 //! MCP servers in the registry: added, changed, tried, called. What they look like stands in `server_views`.
 
+use super::recording::Made;
 use super::refusal::Code;
 use super::server_views::{
     AddMcpServer, CallMcpTool, ConnectMcpServer, DisconnectMcpServer, GetMcpServer, ImportMcpServers, Imported, ListMcpServers,
@@ -17,7 +18,7 @@ use crate::secrets::Redactor;
 use crate::servers::{self, Elsewhere, literal};
 use crate::store::{Found, ServerChange, ServerEntry, ServerFilter, ServerName, ServerRecord, Tagged};
 use crate::text;
-use crate::upstream::{Tool, ToolCall};
+use crate::upstream::{Tool, ToolCall, ToolResult};
 use ltc_workflow::advance::{Failure, StepKey};
 use ltc_workflow::document::Transport;
 use ltc_workflow::{Object, Value, Workflow};
@@ -230,7 +231,7 @@ pub(super) async fn tools(service: Arc<Service>, asked: ListMcpTools, _: Caller)
     Ok(McpToolList { server_name: asked.server_name, tools: tools.into_iter().map(Exact).collect() })
 }
 
-pub(super) async fn call(service: Arc<Service>, asked: CallMcpTool, _: Caller) -> Result<McpToolResult, Refusal> {
+pub(super) async fn call(service: Arc<Service>, asked: CallMcpTool, caller: Caller) -> Result<McpToolResult, Refusal> {
     let record = service.mcp_server(&asked.server_name).await?;
     let arguments = match asked.arguments.map(|arguments| arguments.0) {
         None => Object::default(),
@@ -256,14 +257,56 @@ pub(super) async fn call(service: Arc<Service>, asked: CallMcpTool, _: Caller) -
     };
     let call = ToolCall { tool: asked.tool_name.into(), arguments, step: StepKey("call".into()), run: unique_name().into() };
     let limit = asked.timeout_seconds.map(Duration::from_secs);
+    let started_at = Moment::now();
     let result = pool::call(service.driver.adapter().as_ref(), &reached.client, &call, limit).await;
-    let result = result.map_err(|failure| service.not_reached(&reached, failure))?;
+    let result = result.map_err(|failure| service.not_reached(&reached, failure));
+    if let Some(recording) = &caller.recording {
+        recording.call(made(&record, &reached, &call, &result, started_at));
+    }
+    let result = result?;
     let shown = |value: &Value| Exact(reached.redactor.value(value));
     Ok(McpToolResult {
         content: result.content.iter().map(shown).collect(),
         structured_content: result.structured.as_ref().map(shown),
         is_error: result.is_error,
     })
+}
+
+/// A call, as a recording has it.
+fn made(record: &ServerRecord, reached: &Reached, call: &ToolCall, result: &Result<ToolResult, Refusal>, started_at: Moment) -> Made {
+    let shown = |value: &Value| reached.redactor.value(value);
+    let outcome = match result {
+        Ok(ToolResult { content, structured, is_error }) => {
+            Ok(ToolResult { content: content.iter().map(shown).collect(), structured: structured.as_ref().map(shown), is_error: *is_error })
+        }
+        Err(refusal) => Err(refusal.message.clone()),
+    };
+    let tools = record.tools.as_ref().and_then(Value::as_array).unwrap_or_default();
+    let entry = tools.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some(call.tool.as_str()));
+    Made {
+        server: record.entry.name.0.clone(),
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        outcome,
+        started_at,
+        entry: traced(record),
+        schema: entry.and_then(|entry| entry.get("inputSchema")).cloned(),
+    }
+}
+
+/// A server, as `ltc.trace/1` has it.
+fn traced(record: &ServerRecord) -> Value {
+    let mut entry = servers::write_transport(&record.entry.transport);
+    if let Some(tools) = &record.tools {
+        entry.insert("tools", tools.clone());
+    }
+    if !record.entry.tags.is_empty() {
+        entry.insert("tags", record.entry.tags.iter().map(|tag| Value::String(tag.clone())).collect());
+    }
+    if let Some(hints) = &record.entry.compile_hints {
+        entry.insert("compile_hints", hints.clone());
+    }
+    entry.into()
 }
 
 pub(super) async fn import(service: Arc<Service>, asked: ImportMcpServers, caller: Caller) -> Result<Imported, Refusal> {

@@ -99,7 +99,7 @@ impl World {
     /// An operation, called in the process of the test.
     pub async fn operation(&self, name: &str, input: &str) -> Result<Value, Refusal> {
         let operation = Operation::named(name).expect("an operation");
-        operation.call(&self.service, &value(input), Caller { observer: Arc::new(Unobserved) }).await
+        operation.call(&self.service, &value(input), Caller::new(Arc::new(Unobserved))).await
     }
 
     /// A run, as the store has it.
