@@ -8,13 +8,16 @@
 //! |---|---|
 //! | `names` | identifiers |
 //! | `types`, `declare` | types from JSON Schemas, and their Rust |
-//! | `code`, `expr`, `lenient`, `fill` | expressions and templates, with the types of what they give |
+//! | `code`, `expr`, `lenient`, `literals`, `fill` | expressions and templates, with the types of what they give |
 //! | `scope` | which variables a function sees |
-//! | `steps`, `flow` | one function a step, and the functions of loops and branches |
+//! | `steps`, `flow` | one function a step, and what calls it |
+//! | `loops`, `branches` | the functions of loops and branches |
+//! | `modules`, `notes` | the files of Rust, and what is said about a step |
 //! | `words` | documentation |
 //! | `layout` | tokens as text |
 //! | `project` | the files around the Rust |
 
+mod branches;
 mod code;
 mod declare;
 mod expr;
@@ -22,7 +25,11 @@ mod fill;
 mod flow;
 mod layout;
 mod lenient;
+mod literals;
+mod loops;
+mod modules;
 mod names;
+mod notes;
 mod project;
 mod scope;
 mod steps;
@@ -32,6 +39,7 @@ mod words;
 pub use project::{headed, is_untouched};
 
 use crate::trace::Server;
+use ltc_workflow::document::StepKind;
 use ltc_workflow::{Object, Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -91,6 +99,17 @@ pub struct File {
 /// # Errors
 /// What the emitter did wrong: a file that is no Rust.
 pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
+    let mut refused = None;
+    crate::steps::each(&source.workflow.steps, &mut |step, _| {
+        let is_one =
+            !matches!(step.kind, StepKind::For { .. } | StepKind::Repeat { .. } | StepKind::Switch { .. } | StepKind::Parallel { .. });
+        if step.retry.is_some() && !is_one {
+            refused = Some(format!("the step {} tries a whole loop or branch again, which is not written as Rust yet", step.id));
+        }
+    });
+    if let Some(why) = refused {
+        return Err(why);
+    }
     let written = flow::write(source);
     let rust = [("src/lib.rs", written.lib), ("src/steps.rs", written.steps), ("src/tools.rs", written.tools)];
     let mut files = project::files(source)?;

@@ -1,7 +1,7 @@
 //! Templates as Rust: a value of the type that is wanted, or a failure that names what it was for.
 
 use super::code::{Code, Maybe, Perhaps, Shape};
-use super::expr::{list_of, literal, object_of};
+use super::literals::{list_of, literal, object_of};
 use super::scope::Scope;
 use super::types::{Field, RecordId, Ty};
 use super::words::literal as text_literal;

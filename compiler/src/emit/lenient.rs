@@ -1,7 +1,7 @@
 //! The left side of `??`: what is not there gives the right side instead.
 
 use super::code::{Code, Maybe, Perhaps, Shape};
-use super::expr::{call, keys};
+use super::literals::{call, keys};
 use super::scope::Scope;
 use super::types::{Field, Ty};
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
@@ -62,7 +62,7 @@ impl Scope {
 
     fn expr_of_inputs(&mut self) -> Code {
         let input = self.input;
-        self.code(input).unwrap_or_else(super::expr::null)
+        self.code(input).unwrap_or_else(super::literals::null)
     }
 
     /// `base.key`, where both may be missing.

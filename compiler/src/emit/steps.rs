@@ -1,8 +1,8 @@
 //! Steps that are one effect: a function each.
 
 use super::code::{Code, Maybe, Shape};
-use super::expr::literal;
 use super::flow::Writer;
+use super::literals::literal;
 use super::types::{Field, Home, Record, RecordId, Ty};
 use super::words::{code, words};
 use crate::trace::Tool;
@@ -161,7 +161,7 @@ impl Writer<'_, '_> {
             StepKind::Set { values } => {
                 let value = match self.scope.template(&Template::Object(values.clone())) {
                     Maybe::Always(code) => code,
-                    Maybe::Sometimes(_) | Maybe::Never => super::expr::null(),
+                    Maybe::Sometimes(_) | Maybe::Never => super::literals::null(),
                 };
                 let value = value.result();
                 let (id, cx) = (step.id.as_str(), quote!(cx));

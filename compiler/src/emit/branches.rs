@@ -1,0 +1,187 @@
+//! Branches as functions: what was done in them is known behind them, as a struct of what may be there.
+
+use super::flow::{Gives, Writer};
+use super::layout::documented;
+use super::types::{Field, Home, Record, Ty};
+use super::words::code;
+use ltc_workflow::document::{Step, StepKind};
+use ltc_workflow::expr::Expr;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use smol_str::SmolStr;
+use std::collections::BTreeSet;
+
+impl Writer<'_, '_> {
+    /// The steps inside of `bodies` whose values something behind uses.
+    pub(super) fn visible(&self, bodies: &[&[Step]]) -> Vec<SmolStr> {
+        let mut found = Vec::new();
+        for body in bodies {
+            crate::steps::each(body, &mut |step, around| {
+                let hidden = around.iter().any(|outer| matches!(outer.kind, StepKind::For { .. } | StepKind::Repeat { .. }));
+                if !hidden && self.used.contains(&step.id) {
+                    found.push(step.id.clone());
+                }
+            });
+        }
+        found
+    }
+
+    pub(super) fn branches(&mut self, step: &Step, bodies: &[(Option<&Expr>, &[Step])], one: bool) -> (TokenStream, Gives) {
+        let is_used = self.used.contains(&step.id) && one;
+        let inner = self.visible(&bodies.iter().map(|(_, body)| *body).collect::<Vec<_>>());
+        let mut blocks = Vec::new();
+        let mut own: Option<Ty> = None;
+        for (test, body) in bodies {
+            let test = test.map(|test| {
+                let test = self.scope.test(test);
+                self.evaluated(&quote!(cx), &step.id, test).value()
+            });
+            let mut statements = self.body(body);
+            let last = body.last().and_then(|last| self.scope.steps.get(&last.id).copied()).filter(|_| is_used);
+            if let Some(last) = last {
+                let ty = self.scope.var(last).map_or(Ty::Value, |var| var.ty.clone());
+                let value = match self.scope.var(last) {
+                    Some(var) if var.optional => self.scope.perhaps(last).map(|found| found.by_value()),
+                    Some(_) | None => self.scope.code(last).map(|code| {
+                        let value = code.owned().value();
+                        quote!(Some(#value))
+                    }),
+                };
+                own = Some(if own.as_ref().is_none_or(|own| *own == ty) { ty.clone() } else { Ty::Value });
+                statements.push(quote!(taken.value = #value;));
+            }
+            let mut here = Vec::new();
+            crate::steps::each(body, &mut |step, _| here.push(step.id.clone()));
+            for id in inner.iter().filter(|id| here.contains(id)) {
+                if let Some(var) = self.scope.steps.get(id).copied() {
+                    let (field, value) = (self.scope.var(var).map(|var| var.name.clone()), self.scope.taken(var));
+                    statements.push(quote!(taken.#field = #value;));
+                }
+            }
+            blocks.push((test, quote!({ #(#statements)* })));
+        }
+        let mut flow = TokenStream::new();
+        for (number, (test, block)) in blocks.iter().enumerate() {
+            let lead = if number > 0 && one { quote!(else) } else { quote!() };
+            flow.extend(match test {
+                Some(test) => quote!(#lead if #test #block),
+                None => quote!(#lead #block),
+            });
+        }
+        if inner.is_empty() && !is_used {
+            return (quote!(#flow Ok(())), Gives::Nothing);
+        }
+        let record = self.taken_record(&step.id, &inner, own.clone());
+        (quote!(let mut taken = #record::default(); #flow Ok(taken)), Gives::Taken { record, inner, value: own })
+    }
+
+    pub(super) fn taken_record(&mut self, id: &SmolStr, inner: &[SmolStr], value: Option<Ty>) -> Ident {
+        let name = self.scope.types.name(Home::Steps, id);
+        let mut fields = Vec::new();
+        let mut names = BTreeSet::new();
+        for id in inner {
+            if let Some(var) = self.scope.steps.get(id).and_then(|var| self.scope.var(*var))
+                && names.insert(id.clone())
+            {
+                let doc = Some(format!("The value of {}.", code(id)));
+                fields.push(Field { key: id.clone(), name: var.name.clone(), ty: var.ty.clone(), optional: true, doc });
+            }
+        }
+        if let Some(ty) = value {
+            let doc = Some("The value of the step itself.".to_owned());
+            fields.push(Field { key: SmolStr::new_static("value"), name: format_ident!("value"), ty, optional: true, doc });
+        }
+        let doc = format!("What is known after {}: the steps that were done.", code(id));
+        self.scope.types.add(Record { home: Home::Steps, name: name.clone(), doc, fields, other: None });
+        name
+    }
+
+    pub(super) fn taken_type(&self, record: &Record) -> TokenStream {
+        let fields = record.fields.iter().map(|field| {
+            let (name, ty) = (&field.name, self.scope.types.rust(&field.ty, Home::Steps));
+            let doc = super::words::doc(&[field.doc.clone().unwrap_or_default()]);
+            quote!(#doc pub #name: Option<#ty>)
+        });
+        let name = &record.name;
+        documented(std::slice::from_ref(&record.doc), &quote!(#[derive(Clone, Debug, Default)] pub struct #name { #(#fields,)* }))
+    }
+
+    /// A step whose failure is dealt with.
+    pub(super) fn caught(
+        &mut self,
+        step: &Step,
+        catch: &ltc_workflow::document::Catch,
+        call: TokenStream,
+        gives: Gives,
+    ) -> (TokenStream, Gives) {
+        let id = step.id.as_str();
+        let is_used = self.used.contains(&step.id);
+        let mut inner = self.visible(&[&catch.steps]);
+        let when = catch.when.as_ref().map(|when| {
+            let test = self.scope.test(when);
+            let test = self.evaluated(&quote!(cx), &step.id, test).receiver();
+            quote!(if !#test { return Err(error.into()); })
+        });
+        let mut statements = self.body(&catch.steps);
+        let mut own: Option<Ty> = None;
+        let mut tried = Vec::new();
+        match gives {
+            Gives::Nothing => {}
+            Gives::Value { ty, optional } => {
+                if is_used {
+                    tried.push(if optional { quote!(taken.value = found;) } else { quote!(taken.value = Some(found);) });
+                    own = Some(ty);
+                }
+            }
+            Gives::Taken { inner: before, value, .. } => {
+                for id in before {
+                    let field = self.scope.steps.get(&id).and_then(|var| self.scope.var(*var)).map(|var| var.name.clone());
+                    tried.push(quote!(taken.#field = found.#field;));
+                    inner.push(id);
+                }
+                if value.is_some() {
+                    tried.push(quote!(taken.value = found.value;));
+                    own = value;
+                }
+            }
+        }
+        for id in inner.clone() {
+            let here = catch.steps.iter().any(|step| step.id == id);
+            if let Some(var) = self.scope.steps.get(&id).copied().filter(|_| here) {
+                let (field, value) = (self.scope.var(var).map(|var| var.name.clone()), self.scope.taken(var));
+                statements.push(quote!(taken.#field = #value;));
+            }
+        }
+        let last = catch.steps.last().and_then(|last| self.scope.steps.get(&last.id).copied()).filter(|_| is_used);
+        if let Some(last) = last {
+            let ty = self.scope.var(last).map_or(Ty::Value, |var| var.ty.clone());
+            let field = self.scope.var(last).map(|var| var.name.clone());
+            let same = own.as_ref().is_none_or(|own| *own == ty);
+            if !same {
+                for statement in &mut tried {
+                    *statement = quote!(taken.value = Some(found.to_value()););
+                }
+            }
+            let convert = if same { quote!(.clone()) } else { quote!(.as_ref().map(ToValue::to_value)) };
+            statements.push(quote!(taken.value = taken.#field #convert;));
+            own = Some(if same { ty } else { Ty::Value });
+        }
+        let pattern = if tried.is_empty() { quote!(_) } else { quote!(found) };
+        let needs = !inner.is_empty() || own.is_some();
+        let record = needs.then(|| self.taken_record(&step.id, &inner, own.clone()));
+        let start = record.as_ref().map(|record| quote!(let mut taken = #record::default();));
+        let end = if needs { quote!(Ok(taken)) } else { quote!(Ok(())) };
+        let error_used = quote!(#when #(#statements)*).to_string().contains("error");
+        let (failed, error) = if error_used { (quote!(stop), quote!(let error = stop.caught(cx, #id);)) } else { (quote!(_), quote!()) };
+        let body = quote! {
+            #start
+            match #call {
+                Ok(#pattern) => { #(#tried)* }
+                Err(#failed) => { #error #when #(#statements)* }
+            }
+            #end
+        };
+        let gives = record.map_or(Gives::Nothing, |record| Gives::Taken { record, inner, value: own });
+        (body, gives)
+    }
+}
