@@ -5,6 +5,7 @@ use super::declare::Ways;
 use super::flow::{Writer, Written};
 use super::layout::{Module, documented};
 use super::names::Names;
+use super::project::RUNTIME;
 use super::scope::Around;
 use super::types::{Field, Home, Record, Ty};
 use super::words::{code, words};
@@ -201,7 +202,8 @@ fn uses(items: &[TokenStream], home: Home) -> Vec<TokenStream> {
     }
     if !from_runtime.is_empty() {
         let from_runtime = from_runtime.into_iter().map(|name| Ident::new(name, Span::call_site()));
-        lines.push(quote!(use ltc_runtime::native::{#(#from_runtime),*};));
+        let runtime = Ident::new(&RUNTIME.replace('-', "_"), Span::call_site());
+        lines.push(quote!(use #runtime::native::{#(#from_runtime),*};));
     }
     if names.contains("BTreeMap") {
         lines.push(quote!(

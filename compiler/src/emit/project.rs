@@ -22,7 +22,11 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
     // A workflow's name is `[a-z0-9][a-z0-9_-]*`; nothing else of a recording goes into a template.
     let name = source.workflow.name.as_str();
     let package = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("workflow-{name}") } else { name.to_owned() };
-    let package = if RESERVED.contains(&package.as_str()) || is_taken(&package) { format!("{package}-workflow") } else { package };
+    let package = if RESERVED.contains(&package.replace('_', "-").as_str()) || package.replace('_', "-") == RUNTIME || is_taken(&package) {
+        format!("{package}-workflow")
+    } else {
+        package
+    };
     let library = package.replace('-', "_");
     let plain = |name: &smol_str::SmolStr| is_plain(name).then(|| name.to_string());
     let inputs: Vec<String> = source.workflow.inputs.keys().filter_map(plain).collect();
@@ -46,9 +50,11 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
     Ok(files)
 }
 
+/// The package that a crate depends on.
+pub const RUNTIME: &str = "ltc-runtime";
+
 /// Names that Cargo refuses for a package, or that would hide something.
-const RESERVED: [&str; 12] =
-    ["test", "core", "std", "alloc", "proc_macro", "proc-macro", "build", "deps", "examples", "incremental", "ltc-runtime", "ltc_runtime"];
+const RESERVED: [&str; 9] = ["test", "core", "std", "alloc", "proc-macro", "build", "deps", "examples", "incremental"];
 
 /// Whether a server of the workflow is reached over HTTP, which the runtime is not asked for otherwise.
 fn reaches_http(source: &Source<'_>) -> bool {
