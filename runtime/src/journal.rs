@@ -2,7 +2,8 @@
 //!
 //! What is written when: the start of a call that neither reads nor is idempotent, before the call, in one commit with all ends noted since the last
 //! one; an end, at the latest with the next start, timer, question or rest of the run, and at once where nothing of that kind follows. A call that
-//! reads or is idempotent has no start: it goes on while the ends before it are written.
+//! reads has no start: it goes on while the ends before it are written. An idempotent one has none either, but those ends are written before it: done again,
+//! it has to have the same arguments.
 //!
 //! A start without an end that is found when a run is taken up again is in doubt: nobody knows whether the call was made. A person is asked.
 
