@@ -23,7 +23,7 @@ use crate::pool;
 use crate::store::{EscalationId, Event, NewEscalation, Question, RunRest, What};
 use crate::upstream::failure;
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either, join, select};
+use futures_util::future::{BoxFuture, Either, select};
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey};
 use ltc_workflow::document::{self, ToolEffect};
 use ltc_workflow::{Object, Value, Workflow};
@@ -164,9 +164,9 @@ impl Journal {
     async fn call(&self, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
         self.stopped(key)?;
         match self.world.effect(call.server, call.tool) {
+            // What is not written yet is being written: whoever drives the run settles meanwhile.
             ToolEffect::Read => {
-                let (written, result) = join(self.flush(), self.world.call(key, call)).await;
-                written?;
+                let result = self.world.call(key, call).await;
                 return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
             }
             ToolEffect::Idempotent => {
