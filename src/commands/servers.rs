@@ -360,9 +360,15 @@ fn tested(tried: &Tried, report: &Report) -> Result<Exit, Exit> {
         let text = |key: &str| tool.get(key).and_then(Value::as_str).unwrap_or_default();
         let about = text::lines(text("description"));
         // Writing to a text cannot fail.
-        let _ = writeln!(out, "{}  {}", text::one_line(text("name")), text::one_line(about.lines().next().unwrap_or_default()));
+        let _ = writeln!(out, "{}  {}", text::one_line(text("name")), text::one_line(first_sentence(&about)));
     }
     Ok(printed(&out, Exit::Done, report))
+}
+
+/// What comes before the first full stop or line break.
+fn first_sentence(text: &str) -> &str {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    line.split_once(". ").map_or(line, |(sentence, _)| sentence)
 }
 
 fn called(tried: &Tried, tool: &str, arguments: &str, report: &Report) -> Result<Exit, Exit> {

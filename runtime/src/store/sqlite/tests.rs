@@ -4,11 +4,12 @@ use super::super::sql::{Row, Statement};
 use super::*;
 use crate::clock::Moment;
 use crate::store::{
-    Commit, DefinitionId, EscalationFilter, EscalationStatus, Event, Journals, Lease, NewRun, RunFilter, RunId, Status, VersionFilter,
-    VersionState, What, WorkerId,
+    Commit, DefinitionId, EscalationFilter, EscalationId, EscalationStatus, Event, Journals, Lease, NewRun, RunFilter, RunId, ServerFilter,
+    ServerStatus, Status, Tagged, TraceFilter, TraceId, VersionFilter, VersionState, What, WorkerId,
 };
 use ltc_workflow::Value;
 use ltc_workflow::advance::StepKey;
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 fn run(name: &str, lease: Option<Lease>) -> NewRun {
@@ -238,6 +239,24 @@ async fn nothing_is_searched_for_row_by_row_and_no_list_is_sorted() {
         }
     }
     store.version(&"w".into(), None).await.expect("an answer");
+    let tags = || BTreeSet::from(["x".into(), "y".into()]);
+    for status in [None, Some(ServerStatus::Error)] {
+        for tagged in [None, Some(Tagged::Any(tags())), Some(Tagged::All(tags()))] {
+            let filter = ServerFilter { status, auto_connect: None, tagged, offset: 5, limit: 5 };
+            store.servers(filter).await.expect("a list");
+        }
+    }
+    for workflow in [None, Some("w".into())] {
+        for escalation in [None, Some(EscalationId("q".into()))] {
+            for after in [None, Some((Moment(5), TraceId("t".into())))] {
+                let filter =
+                    TraceFilter { workflow: workflow.clone(), escalation: escalation.clone(), after, limit: 5, ..TraceFilter::default() };
+                store.traces(filter).await.expect("a list");
+            }
+        }
+    }
+    store.trace_document(&TraceId("t".into())).await.expect("an answer");
+    store.prune_traces(Moment(5)).await.expect("nothing goes");
     let plans = plans.lock().expect("no test panics here");
     assert!(plans.len() > 30, "{plans:#?}");
     for plan in plans.iter() {
