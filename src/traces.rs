@@ -4,6 +4,7 @@ use crate::compiler;
 use crate::documents;
 use crate::exit::Exit;
 use crate::files;
+use crate::opened::{self, StoreArguments};
 use crate::progress::busy;
 use crate::report::Report;
 use clap::Args;
@@ -27,6 +28,11 @@ pub struct TraceOptions {
     /// Hints in YAML or JSON: a map from servers to hints, or the hints of the one server that there is
     #[arg(long, value_name = "FILE")]
     pub hints: Option<PathBuf>,
+    /// Tools and hints of servers that the registry knows by the names in the recordings; --servers and --hints count more
+    #[arg(long)]
+    pub registry: bool,
+    #[command(flatten)]
+    pub store: StoreArguments,
     /// Which run of a recording that holds several
     #[arg(long, value_name = "ID", conflicts_with = "all_runs")]
     pub run: Option<String>,
@@ -49,6 +55,9 @@ pub fn read(paths: &[PathBuf], options: &TraceOptions, report: &Report) -> Resul
         }
     }
     exit.map_or(Ok(()), Err)?;
+    if options.registry {
+        apply_registry(&mut traces, &options.store, report)?;
+    }
     if let Some(path) = &options.servers {
         let servers = read_json(path, report)?;
         for trace in &mut traces {
@@ -107,6 +116,32 @@ fn several(path: &Path, ids: &[String]) -> Diagnostic {
     Diagnostic::new(Severity::Error, "several-runs", files::name(path), message)
         .candidates(ids.iter().cloned())
         .help("--run ID takes one of them, --all-runs takes them as runs of one task")
+}
+
+/// What the registry knows of the servers in the recordings, but for how they are reached: a workflow finds that in the registry when it runs.
+fn apply_registry(traces: &mut [Trace], store: &StoreArguments, report: &Report) -> Result<(), Exit> {
+    let names: BTreeSet<SmolStr> = traces.iter().flat_map(|trace| trace.servers.iter().map(|server| server.name.clone())).collect();
+    let list = opened::operate(store, "list_mcp_servers", opened::entries([("limit", Some(1000_i64.into()))]), report)?;
+    let listed = list.get("servers").and_then(Value::as_array).unwrap_or_default();
+    let known: BTreeSet<&str> = listed.iter().filter_map(|server| server.get("name")?.as_str()).collect();
+    let mut found = Object::default();
+    for name in names.iter().filter(|name| known.contains(name.as_str())) {
+        let server = opened::operate(store, "get_mcp_server", opened::entries([("server_name", Some(name.as_str().into()))]), report)?;
+        let parts = ["tools", "tags", "compile_hints"].map(|key| (key, server.get(key).cloned()));
+        found.insert(name.clone(), opened::entries(parts).into());
+    }
+    let taken: Vec<&str> = found.keys().map(SmolStr::as_str).collect();
+    let sentence = if taken.is_empty() {
+        "the registry knows no server of these recordings".to_owned()
+    } else {
+        format!("from the registry: {}", taken.join(", "))
+    };
+    report.tell("registry", &sentence);
+    let found = [("mcpServers", Value::Object(found))].into_iter().collect::<Object>().into();
+    for trace in traces {
+        report.say_all(&compiler::apply_servers(trace, &found));
+    }
+    Ok(())
 }
 
 /// A file of hints is a map from servers to hints; where the recordings have one server, it may be the hints themselves.

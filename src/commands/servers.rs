@@ -228,7 +228,8 @@ fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let mut out = String::new();
     for server in list.get("servers").and_then(Value::as_array).unwrap_or_default() {
         let text = |key: &str| text::one_line(server.get(key).and_then(Value::as_str).unwrap_or_default());
-        let tools = server.get("tool_count").map(|tools| format!("  {} tools", json::to_string(tools))).unwrap_or_default();
+        let tools = server.get("tool_count").and_then(Value::as_number).and_then(|count| usize::try_from(count.as_i64()?).ok());
+        let tools = tools.map(|tools| format!("  {}", count(tools, "tool", "tools"))).unwrap_or_default();
         let tags: Vec<String> =
             server.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(text::one_line).collect();
         let tags = if tags.is_empty() { String::new() } else { format!("  [{}]", tags.join(" ")) };

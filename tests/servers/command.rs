@@ -105,3 +105,26 @@ fn what_is_typed_wrong_is_told() {
     let listed = servers(&folder, &[]);
     assert_eq!((listed.code, listed.stdout.as_str()), (0, ""));
 }
+
+#[test]
+fn the_compiler_knows_what_the_registry_knows() {
+    let folder = Folder::new();
+    let call = |id: &str, tool: &str, arguments: &str| {
+        format!(
+            r#"{{"id":"{id}","server":"u","tool":"{tool}","arguments":{arguments},"result":{{"content":[],"structuredContent":{{"ok":true}}}}}}"#
+        )
+    };
+    let calls = [call("a", "look", "{}"), call("b", "put", r#"{"title":"Rotate the pages"}"#)].join(",");
+    let trace = format!(r#"{{"format":"ltc.trace/1","input":{{"title":"Rotate the pages"}},"servers":{{"u":{{}}}},"calls":[{calls}]}}"#);
+    let trace = folder.file("trace.json", &trace).display().to_string();
+    let hints = folder.file("hints.yaml", "effects: { look: read, put: write }\n").display().to_string();
+    let compile = |words: &[&str]| ended(ltc(["compile", &trace]).args(words).env("LTC_HOME", folder.path()));
+    let unknown = compile(&["--registry"]);
+    assert!(unknown.stdout.contains("call: u/look") && unknown.stderr.contains("knows no server"), "{unknown:?}");
+    assert_eq!(servers(&folder, &["add", "u", "--hints", &hints, "--", "some-program"]).code, 0);
+    assert_eq!(compile(&[]).stdout, unknown.stdout, "nobody asked for the registry");
+    let known = compile(&["--registry"]);
+    // A read whose result nothing uses is left out; how the server is reached is left to the registry.
+    assert!(known.code == 0 && known.stdout.contains("call: u/put") && !known.stdout.contains("call: u/look"), "{known:?}");
+    assert!(!known.stdout.contains("some-program") && known.stderr.contains("from the registry: u"), "{known:?}");
+}
