@@ -65,7 +65,7 @@ async fn serve(mode: &str, arguments: &[String]) -> ExitCode {
     let serving = async {
         let result = match mode {
             "stdio" => {
-                let which = arguments.get(1).map_or_else(Which::all, |name| Which::only(name).expect("a server"));
+                let which = arguments.get(1).map_or_else(Which::usual, |name| Which::only(name).expect("a server"));
                 serve::stdio(service.clone(), which, end).await
             }
             _ => {
