@@ -96,6 +96,22 @@ fn hundreds_of_kills_on_postgresql() {
     }
 }
 
+/// A timer of more than two seconds lets go of the run, which is killed before, while, and after.
+#[test]
+fn kills_around_a_long_timer() {
+    if !is_slow() {
+        return;
+    }
+    let mut all = Figures::default();
+    for micros in [1_000, 6_000, 20_000, 300_000, 1_500_000, 2_150_000] {
+        let mut trial = Trial::with_pause(None, "a long timer", "2100ms");
+        trial.step(Some(Kill::Step { server: "a", key: "again@3", when: When::Micros(micros) }));
+        all.add(&trial.finished());
+    }
+    report("long timer", 6, &all);
+    assert!(all.kills >= 5, "{all}");
+}
+
 fn many(name: &str, kind: &Kind, kills: usize) {
     let (mut all, mut trials) = (Figures::default(), 0);
     for seed in 1000.. {
