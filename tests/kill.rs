@@ -9,12 +9,25 @@ mod support;
 #[path = "support/trial.rs"]
 mod trial;
 
-use trial::{Figures, Kill, Random, Trial, When};
+use trial::{Figures, Kill, Trial, When};
 
 /// Where runs are kept.
 enum Kind {
     Sqlite,
     Postgres(std::sync::Arc<postgres::Postgres>),
+}
+
+/// SplitMix64: the same kills for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
 }
 
 /// Runs one workflow to its end through kills drawn from `seed`, at most `most` of them.
