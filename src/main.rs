@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
 Examples:
+  ltc record -o recording.jsonl -- my-mcp-server --stdio
   ltc compile recording.json -o workflow.yaml
   ltc explain recording.json
   ltc run workflow.yaml --servers .mcp.json --input '{\"status\": \"late\"}'

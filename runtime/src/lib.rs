@@ -16,6 +16,8 @@
 //! | `presets` | well-known servers |
 //! | `adapter` | the way to MCP servers, behind one trait that who embeds the runtime may implement |
 //! | `pool`, `upstream` | our own way: connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
+//! | `relay` | a client and its servers, message by message; what an observer sees of it |
+//! | `record` | a recording of the calls that pass a relay |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
 
 pub mod adapter;

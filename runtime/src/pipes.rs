@@ -54,18 +54,31 @@ fn read_lines(input: &mut impl BufRead, longest: usize, lines: &mpsc::Sender<Lin
     }
 }
 
+/// So many bytes are written at once where many lines wait.
+const AT_ONCE: usize = 64 * 1024;
+
 fn write_lines(mut written: mpsc::Receiver<Written>) {
     let mut out = std::io::stdout().lock();
-    while let Some((mut line, done)) = written.blocking_recv() {
-        // An empty line is no message: whoever sent it only wants to know that all before it is written.
-        let result = if line.is_empty() {
-            Ok(())
-        } else {
-            line.push(b'\n');
-            out.write_all(&line).and_then(|()| out.flush())
-        };
-        // Whoever sent it may be gone, or not want to know.
-        let _ = done.map(|done| done.send(result));
+    let mut bytes = Vec::new();
+    let mut waiting = Vec::new();
+    while let Some((line, done)) = written.blocking_recv() {
+        let mut next = Some((line, done));
+        while let Some((line, done)) = next {
+            // An empty line is no message: whoever sent it only wants to know that all before it is written.
+            if !line.is_empty() {
+                bytes.extend_from_slice(&line);
+                bytes.push(b'\n');
+            }
+            waiting.extend(done);
+            next = if bytes.len() < AT_ONCE { written.try_recv().ok() } else { None };
+        }
+        let result = out.write_all(&bytes).and_then(|()| out.flush());
+        bytes.clear();
+        for done in waiting.drain(..) {
+            let told = result.as_ref().map(|()| ()).map_err(|error| std::io::Error::from(error.kind()));
+            // Whoever sent it may be gone.
+            let _ = done.send(told);
+        }
     }
 }
 

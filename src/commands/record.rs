@@ -46,8 +46,8 @@ pub struct Arguments {
     /// Hints in YAML or JSON, kept in the recording: a map from servers to hints, or the hints of the one server that there is
     #[arg(long, value_name = "FILE")]
     hints: Option<PathBuf>,
-    /// The command of the one server, behind `--`
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The command of the one server and its arguments, best behind `--`
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 

@@ -1,12 +1,13 @@
 //! What the relay adds to a call, beside the direct call in the same run. With `LTC_SLOW` it has to keep to what is promised; always it is printed
-//! (`cargo test --release --test record delay -- --nocapture`).
+//! (`cargo test --release --test record delay -- --nocapture`). `LTC_DELAY_SERVER` names another server than that of the tests, with a tool `echo`.
 
 use crate::conversation::{Conversation, direct, recording};
-use crate::support::Folder;
+use crate::support::{Folder, ltc};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn call(id: usize) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"n":{id}}}}}}}"#)
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"number {id}"}}}}}}"#)
 }
 
 /// The time of each call, one after the other.
@@ -48,8 +49,16 @@ fn the_delay_of_a_call_is_small() {
     let must = std::env::var_os("LTC_SLOW").is_some();
     let count = if must { 3000 } else { 200 };
     let folder = Folder::new();
-    let mut plain = Conversation::with(&mut direct(&["stdio"]));
-    let mut relayed = Conversation::with(&mut recording(&folder.path().join("r.jsonl"), &["stdio"]));
+    let file = folder.path().join("r.jsonl");
+    let [mut plain, mut relayed] = match std::env::var("LTC_DELAY_SERVER") {
+        Ok(words) => {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            let mut recorder = ltc(["record", "-o"]);
+            recorder.arg(&file).arg("--").args(&words);
+            [Command::new(words[0]).args(&words[1..]), &mut recorder].map(Conversation::with)
+        }
+        Err(_) => [&mut direct(&["stdio"]), &mut recording(&file, &["stdio"])].map(Conversation::with),
+    };
     for conversation in [&mut plain, &mut relayed] {
         conversation.shake_hands();
         one_by_one(conversation, 50);

@@ -1,7 +1,9 @@
 //! One server: what passes is what would have passed without anybody in between, byte for byte.
 
 use crate::conversation::{Conversation, HELLO, calls, direct, recording, records};
-use crate::support::Folder;
+use crate::support::{Folder, HttpServer, ltc};
+use ltc_workflow::{Value, json};
+use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What is answered to these lines, up to the end.
@@ -117,4 +119,47 @@ fn a_server_that_is_none_is_said_at_once() {
     let ended = crate::support::ended(command.arg(folder.path().join("r")).args(["--", "/no/such/server"]));
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(ended.stderr.contains("error[connect-failed]") && ended.stdout.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn a_server_behind_a_url_is_passed_through_too() {
+    let server = HttpServer::start(&BTreeMap::new());
+    for path in ["/json", "/events"] {
+        let folder = Folder::new();
+        let entry = format!(r#"{{"h":{{"url":"http://127.0.0.1:{}{path}","headers":{{"X-Api-Key":"letmein"}}}}}}"#, server.port);
+        let file = folder.path().join("r.jsonl");
+        let mut recorder = ltc(["record", "--servers"]);
+        let mut conversation = Conversation::with(recorder.arg(folder.file("mcp.json", &entry)).arg("-o").arg(&file));
+        let hello = conversation.shake_hands();
+        assert!(json::to_string(&hello).contains(r#""name":"unruly""#), "{hello:?}");
+        let arguments = r#"{"n":123456789012345678901234567890,"x":[1.10,1e400]}"#;
+        let answer = conversation.ask("123456789012345678901", "tools/call", &format!(r#"{{"name":"echo","arguments":{arguments}}}"#));
+        let structured = answer.get("result").and_then(|result| result.get("structuredContent"));
+        assert_eq!(structured.map(json::to_string).as_deref(), Some(arguments));
+        conversation.leave();
+        let records = records(&file, 1);
+        assert_eq!(calls(&records), ["h/echo"]);
+        let text: Vec<String> = records.iter().map(json::to_string).collect();
+        assert!(!text.concat().contains("letmein") && text.concat().contains("${X_API_KEY}"), "{text:?}");
+    }
+}
+
+#[test]
+fn a_url_that_fails_is_an_error_of_the_request_and_not_of_the_relay() {
+    let server = HttpServer::start(&BTreeMap::new());
+    for (path, said) in [("/moved", "HTTP 307"), ("/broken", "HTTP 500"), ("/no-key", "HTTP 401")] {
+        let folder = Folder::new();
+        let entry = format!(r#"{{"h":{{"url":"http://127.0.0.1:{}{path}"}}}}"#, server.port);
+        let mut recorder = ltc(["record", "--servers"]);
+        let mut conversation =
+            Conversation::with(recorder.arg(folder.file("mcp.json", &entry)).arg("-o").arg(folder.path().join("r.jsonl")));
+        let refused = conversation.ask("1", "initialize", HELLO);
+        let message = refused.get("error").and_then(|error| error.get("message")).and_then(Value::as_str).unwrap_or_default();
+        assert!(message.contains(said) && !message.contains('\u{1b}'), "{path}: {refused:?}");
+        assert_eq!(conversation.leave().0, 0);
+    }
+    let folder = Folder::new();
+    let entry = folder.file("mcp.json", r#"{"h":{"type":"sse","url":"http://127.0.0.1:1/"}}"#);
+    let ended = crate::support::ended(ltc(["record", "--servers"]).arg(entry).arg("-o").arg(folder.path().join("r.jsonl")));
+    assert!(ended.code == 1 && ended.stderr.contains("old SSE transport"), "{ended:?}");
 }

@@ -66,6 +66,15 @@ pub fn open(server: &str, endpoint: &Endpoint, log: &Arc<dyn Log>) -> std::io::R
 }
 
 impl Sender {
+    /// Whether one [`Sender::send`] may hold several lines.
+    pub fn takes_several(&self) -> bool {
+        match self {
+            Sender::Child(_) => true,
+            #[cfg(feature = "http")]
+            Sender::Http(_) => false,
+        }
+    }
+
     /// Sends a message.
     ///
     /// # Errors

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// How long a server may go on answering after the client closed its side.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
+/// So many bytes are sent at once where many lines wait.
+const AT_ONCE: usize = 64 * 1024;
+
 /// Relays until one side is gone.
 pub async fn run(
     name: &str,
@@ -30,15 +33,29 @@ pub async fn run(
     let Client { mut lines, out } = client;
     let to_server = async {
         while let Some(line) = lines.recv().await {
-            let Some(bytes) = line else {
-                let why = message::error(&Value::Null, -32600, "the message is longer than this relay takes");
-                if out.send((message::line(&why), None)).await.is_err() {
-                    break;
+            let mut next = Some(line);
+            let mut bytes = Vec::new();
+            // What else is there already goes along.
+            while let Some(line) = next.take() {
+                match line {
+                    Some(line) => {
+                        see(Watch::sent, &line);
+                        if !bytes.is_empty() {
+                            bytes.push(b'\n');
+                        }
+                        bytes.extend_from_slice(&line);
+                    }
+                    None => {
+                        let why = message::error(&Value::Null, -32600, "the message is longer than this relay takes");
+                        // Where it is gone, it reads no answers either.
+                        let _ = out.send((message::line(&why), None)).await;
+                    }
                 }
-                continue;
-            };
-            see(Watch::sent, &bytes);
-            if sender.send(bytes).await.is_err() {
+                if sender.takes_several() && bytes.len() < AT_ONCE {
+                    next = lines.try_recv().ok();
+                }
+            }
+            if !bytes.is_empty() && sender.send(bytes).await.is_err() {
                 // Whoever reads from it sees that it is gone, after what it said last.
                 std::future::pending::<()>().await;
             }
