@@ -1,5 +1,7 @@
-//! Well-known MCP servers: how each is started, what it needs to be told, and what the compiler should know about its tools. The hints were tried against
-//! the version that each preset names: calls were made twice, and what had changed was looked at.
+//! Well-known MCP servers: how each is started, what it needs to be told, and what the compiler should know about its tools.
+//!
+//! Effects are those of the server's own annotations; where a hint says more than they do, or there are none, the calls were made twice against the version
+//! that the preset names, and what had changed was looked at.
 
 use crate::problem::Problem;
 use crate::text;

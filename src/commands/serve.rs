@@ -70,9 +70,13 @@ async fn serving(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
         ending.send_replace(true);
         exit
     };
+    // Whoever asks first need not wait for these; why one is not there stands with it in the registry.
+    let service = opened.service.clone();
+    let connecting = tokio::spawn(async move { service.connect_automatically().await });
     let work = opened.service.work(Capacity(arguments.workers), is_true(ended.clone()));
     let mut all = Box::pin(async {
         let (exit, ()) = tokio::join!(served, work);
+        connecting.abort();
         opened.adapter.disconnect().await;
         exit
     });

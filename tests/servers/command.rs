@@ -2,6 +2,8 @@
 
 use crate::support::{Ended, Folder, ended, fixture_server, ltc};
 use ltc_workflow::{Value, json};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 fn servers(folder: &Folder, words: &[&str]) -> Ended {
     ended(ltc(["servers"]).args(words).env("LTC_HOME", folder.path()).env("SERVICE_TOKEN", "hunter2hunter2"))
@@ -127,4 +129,34 @@ fn the_compiler_knows_what_the_registry_knows() {
     // A read whose result nothing uses is left out; how the server is reached is left to the registry.
     assert!(known.code == 0 && known.stdout.contains("call: u/put") && !known.stdout.contains("call: u/look"), "{known:?}");
     assert!(!known.stdout.contains("some-program") && known.stderr.contains("from the registry: u"), "{known:?}");
+}
+
+/// A process that goes when the test does.
+struct Going(Child);
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        // Where it cannot be killed it is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_process_that_serves_connects_to_the_servers_that_want_it() {
+    let folder = Folder::new();
+    let program = fixture_server().display().to_string();
+    assert_eq!(servers(&folder, &["add", "wants", "--auto-connect", "--", &program, "stdio"]).code, 0);
+    assert_eq!(servers(&folder, &["add", "broken", "--auto-connect", "--", "/no/such/program"]).code, 0);
+    assert_eq!(servers(&folder, &["add", "does-not", "--", &program, "stdio"]).code, 0);
+    let mut serve = ltc(["serve", "--listen", "127.0.0.1:0"]);
+    let _going = Going(serve.env("LTC_HOME", folder.path()).stderr(Stdio::null()).spawn().expect("it starts"));
+    let begun = Instant::now();
+    let status =
+        |name: &str| value(&servers(&folder, &["show", name])).get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
+    while status("wants") != "connected" || status("broken") != "error" {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{} {}", status("wants"), status("broken"));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(status("does-not"), "registered");
 }

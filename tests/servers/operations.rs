@@ -66,7 +66,7 @@ impl World {
     pub async fn call(&self, operation: &str, input: &str) -> Result<Value, Refusal> {
         let input = json::parse(input.as_bytes()).expect("JSON in a test");
         let operation = Operation::named(operation).expect("an operation");
-        operation.call(&self.service, &input, Caller { observer: Arc::new(Unobserved) }).await
+        operation.call(&self.service, &input, Caller { observer: Arc::new(Unobserved), recording: None }).await
     }
 
     pub async fn done(&self, operation: &str, input: &str) -> Value {
