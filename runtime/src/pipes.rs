@@ -75,7 +75,10 @@ fn write_lines(mut written: mpsc::Receiver<Written>) {
         let result = out.write_all(&bytes).and_then(|()| out.flush());
         bytes.clear();
         for done in waiting.drain(..) {
-            let told = result.as_ref().map(|()| ()).map_err(|error| std::io::Error::from(error.kind()));
+            let told = match &result {
+                Ok(()) => Ok(()),
+                Err(error) => Err(std::io::Error::from(error.kind())),
+            };
             // Whoever sent it may be gone.
             let _ = done.send(told);
         }

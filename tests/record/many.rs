@@ -155,23 +155,6 @@ fn a_server_that_dies_fails_alone_and_the_next_call_starts_it_again() {
 }
 
 #[test]
-fn names_that_would_be_the_same_are_told_apart() {
-    let folder = Folder::new();
-    let command = json::quote(&fixture_server().display().to_string());
-    // `x` has a tool `say`, and so has a server that is called `x` in other letters by its file only; both differ by name.
-    let file = folder.file(
-        "mcp.json",
-        &format!(r#"{{"x":{{"command":{command},"args":["lively","x"]}},"x__say":{{"command":{command},"args":["lively","y"]}}}}"#),
-    );
-    let mut recorder = ltc(["record", "--servers"]);
-    let mut conversation = Conversation::with(recorder.arg(file).arg("-o").arg(folder.path().join("r.jsonl")));
-    conversation.shake_hands();
-    let tools = names(&conversation.ask("1", "tools/list", "{}"), "tools", "name");
-    let unique: std::collections::BTreeSet<&String> = tools.iter().collect();
-    assert_eq!((tools.len(), unique.len()), (12, 12));
-}
-
-#[test]
 fn servers_of_the_newer_protocol_are_one_too() {
     let folder = Folder::new();
     let command = json::quote(&fixture_server().display().to_string());

@@ -48,7 +48,7 @@ pub async fn run(relay: &Relay, client: Client, stop: impl Future<Output = ()> +
             () = &mut stop => break,
             () = tokio::time::sleep_until(deadline), if leaves.is_some() => break,
             line = lines.recv(), if leaves.is_none() => match line {
-                Some(Some(bytes)) => hub.from_client(&bytes),
+                Some(Some(bytes)) => hub.client_line(&bytes),
                 Some(None) => hub.say(message::error(&Value::Null, INVALID_REQUEST, "the message is longer than this relay takes")),
                 None => leaves = Some(Instant::now() + LAST_ANSWERS),
             },
@@ -179,7 +179,7 @@ impl<'r> Hub<'r> {
         match event {
             Event::Message { server, generation, bytes } => {
                 if self.servers[server].generation == generation {
-                    self.from_server(server, &bytes);
+                    self.server_line(server, &bytes);
                 }
             }
             Event::Gone { server, generation, words } => {

@@ -13,7 +13,7 @@ const TOKEN: [&str; 3] = ["params", "_meta", "progressToken"];
 
 impl Hub<'_> {
     /// A line of a server.
-    pub(super) fn from_server(&mut self, server: usize, bytes: &[u8]) {
+    pub(super) fn server_line(&mut self, server: usize, bytes: &[u8]) {
         match json::parse(bytes) {
             Ok(Value::Array(batch)) => batch.iter().for_each(|message| self.server_message(server, message)),
             Ok(message) => self.server_message(server, &message),

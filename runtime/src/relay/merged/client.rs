@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 
 impl Hub<'_> {
     /// A line of the client.
-    pub(super) fn from_client(&mut self, bytes: &[u8]) {
+    pub(super) fn client_line(&mut self, bytes: &[u8]) {
         match json::parse(bytes) {
             Err(error) => {
                 let id = crate::upstream::wire::id_text(bytes).and_then(|id| json::parse(id.as_bytes()).ok()).unwrap_or_default();
@@ -92,7 +92,7 @@ impl Hub<'_> {
         }
         // A client may know a name from another day: the servers say what there is.
         if self.gathers.values().filter(|gather| gather.is_ours()).count() < 64 {
-            let path = path.iter().map(|key| SmolStr::new(key)).collect();
+            let path = path.iter().map(SmolStr::new).collect();
             return self.gather(list, None, &message::request(0, list.method(), Object::default().into()), Some((path, message.clone())));
         }
         self.refuse(id, INVALID_PARAMS, &format!("there is no {} `{name}`", list.one()));

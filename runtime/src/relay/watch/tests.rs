@@ -44,8 +44,7 @@ fn seen(messages: &[&str]) -> Vec<String> {
         if way == ">" { watch.sent(&message) } else { watch.received(&message) }
     }
     watch.end();
-    let list = seen.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    list
+    std::mem::take(&mut *seen.0.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 const CALL: &str = r#">{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"n":1.10}}}"#;
