@@ -12,6 +12,7 @@ mod people;
 mod recording;
 mod refusal;
 mod runs;
+mod server_said;
 mod server_views;
 mod servers;
 mod traces;

@@ -1,14 +1,12 @@
 //! What the operations on MCP servers take and give.
 
-use super::refusal::{Code, Place};
-use super::{Exact, Refusal, exact};
-use crate::problem::Problem;
+use super::Exact;
+use super::refusal::Place;
 use crate::servers::{transport_kind, write_transport};
-use crate::store::{ServerRecord, ServerStatus};
-use ltc_workflow::{Object, Value};
+use crate::store::ServerRecord;
+use ltc_workflow::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
 /// How a server was last found.
@@ -349,135 +347,6 @@ pub struct RefusedServer {
     /// All that is wrong with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Place>,
-}
-
-/// How a server is said to be reached.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Spoken {
-    pub(super) transport: Option<String>,
-    pub(super) command: Option<String>,
-    pub(super) args: Option<Vec<String>>,
-    pub(super) env: Option<BTreeMap<String, String>>,
-    pub(super) cwd: Option<String>,
-    pub(super) url: Option<String>,
-    pub(super) headers: Option<BTreeMap<String, String>>,
-}
-
-impl Spoken {
-    /// The same as an entry of a `.mcp.json`.
-    pub(super) fn entry(&self) -> Value {
-        let text = |text: &Option<String>| text.as_deref().map(Value::from);
-        let map =
-            |map: &BTreeMap<String, String>| map.iter().map(|(key, text)| (key.as_str(), Value::from(text.as_str()))).collect::<Object>();
-        let fields = [
-            ("type", text(&self.transport)),
-            ("command", text(&self.command)),
-            ("args", self.args.as_ref().map(|args| args.iter().map(|arg| Value::from(arg.as_str())).collect())),
-            ("env", self.env.as_ref().map(map).map(Value::from)),
-            ("cwd", text(&self.cwd)),
-            ("url", text(&self.url)),
-            ("headers", self.headers.as_ref().map(map).map(Value::from)),
-        ];
-        fields.into_iter().filter_map(|(key, value)| Some((key, value?))).collect::<Object>().into()
-    }
-}
-
-/// What an entry of a `.mcp.json` may say that is of use here; other programs' own words (`disabled`, `alwaysAllow` …) are left out.
-const OF_ENTRY: [&str; 13] = [
-    "description",
-    "transport",
-    "type",
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "auto_connect",
-    "tags",
-    "compile_hints",
-    "metadata",
-];
-
-impl AddMcpServer {
-    /// The server of an entry of a `.mcp.json`.
-    pub(super) fn of_entry(name: &SmolStr, entry: &Value) -> Result<AddMcpServer, Refusal> {
-        let wrong = |why: String| Refusal::because(Code::Invalid, vec![Problem::new("bad-servers", "/", why)]);
-        let Some(entry) = entry.as_object() else {
-            return Err(wrong(format!("a server is an object, not a value of type {}", entry.type_name())));
-        };
-        let known = entry.iter().filter(|(key, value)| OF_ENTRY.contains(&key.as_str()) && !value.is_null());
-        let mut input: Object = known.map(|(key, value)| (key.clone(), value.clone())).collect();
-        input.insert("name", Value::String(name.clone()));
-        exact::read(&input.into()).map_err(wrong)
-    }
-
-    pub(super) fn spoken(&self) -> Spoken {
-        Spoken {
-            transport: self.transport.clone(),
-            command: self.command.clone(),
-            args: self.args.clone(),
-            env: self.env.clone(),
-            cwd: self.cwd.clone(),
-            url: self.url.clone(),
-            headers: self.headers.clone(),
-        }
-    }
-
-    /// The change that makes a server that is there this one.
-    pub(super) fn into_update(self) -> UpdateMcpServer {
-        UpdateMcpServer {
-            server_name: self.name,
-            description: Some(self.description),
-            transport: self.transport,
-            command: self.command,
-            args: self.args,
-            env: self.env,
-            cwd: self.cwd,
-            url: self.url,
-            headers: self.headers,
-            auto_connect: Some(self.auto_connect),
-            tags: Some(self.tags),
-            compile_hints: Some(self.compile_hints),
-            metadata: Some(self.metadata),
-        }
-    }
-}
-
-impl UpdateMcpServer {
-    pub(super) fn spoken(&self) -> Spoken {
-        Spoken {
-            transport: self.transport.clone(),
-            command: self.command.clone(),
-            args: self.args.clone(),
-            env: self.env.clone(),
-            cwd: self.cwd.clone(),
-            url: self.url.clone(),
-            headers: self.headers.clone(),
-        }
-    }
-}
-
-impl From<ServerStatus> for McpServerStatus {
-    fn from(status: ServerStatus) -> McpServerStatus {
-        match status {
-            ServerStatus::Registered => McpServerStatus::Registered,
-            ServerStatus::Connected => McpServerStatus::Connected,
-            ServerStatus::Error => McpServerStatus::Error,
-            ServerStatus::Disconnected => McpServerStatus::Disconnected,
-        }
-    }
-}
-
-impl From<McpServerStatus> for ServerStatus {
-    fn from(status: McpServerStatus) -> ServerStatus {
-        match status {
-            McpServerStatus::Registered => ServerStatus::Registered,
-            McpServerStatus::Connected => ServerStatus::Connected,
-            McpServerStatus::Error => ServerStatus::Error,
-            McpServerStatus::Disconnected => ServerStatus::Disconnected,
-        }
-    }
 }
 
 impl From<ServerRecord> for McpServerSummary {

@@ -2,10 +2,11 @@
 
 use super::recording::Made;
 use super::refusal::Code;
+use super::server_said::Spoken;
 use super::server_views::{
     AddMcpServer, CallMcpTool, ConnectMcpServer, DisconnectMcpServer, GetMcpServer, ImportMcpServers, Imported, ListMcpServers,
     ListMcpTools, McpServerList, McpServerSummary, McpServerView, McpToolList, McpToolResult, RefusedServer, RemoveMcpServer, Removed,
-    Spoken, TagMatch, UpdateMcpServer,
+    TagMatch, UpdateMcpServer,
 };
 use super::{Caller, Exact, Refusal, Service};
 use crate::adapter::Client;
