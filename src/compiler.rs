@@ -3,7 +3,7 @@
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_compiler::hints::Hints;
 use ltc_compiler::trace::{Server, Trace};
-use ltc_compiler::verify::Verdict;
+use ltc_compiler::verify::{Tally, Verdict};
 use ltc_compiler::{Compilation, Options};
 use ltc_workflow::{Value, Workflow};
 use smol_str::SmolStr;
@@ -82,6 +82,20 @@ pub fn lint(workflow: &Workflow, servers: &[Server]) -> Vec<Diagnostic> {
 /// Whether a workflow does in the recorded world, and in others, what it should.
 pub fn verify(workflow: &Workflow, traces: &[Trace], partial: bool) -> Verdict {
     ltc_compiler::verify::verify(workflow, traces, partial)
+}
+
+/// A workflow is verified where nothing is wrong in any world that was tried.
+pub fn is_verified(verdict: &Verdict) -> bool {
+    let Verdict { recorded, counterfactual, not_tried: _, diagnostics } = verdict;
+    let all = |tally: &Tally| tally.passed == tally.tried;
+    recorded.tried > 0 && all(recorded) && all(counterfactual) && !has_errors(diagnostics)
+}
+
+/// Where a workflow comes from, for its head; the same for the same recordings, wherever they lie.
+pub fn made_of(traces: &[Trace]) -> String {
+    let count = |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let calls = count(traces.iter().map(|trace| trace.calls.len()).sum(), "call", "calls");
+    format!("Compiled by ltc {} from {} with {calls}.", env!("CARGO_PKG_VERSION"), count(traces.len(), "run", "runs"))
 }
 
 /// How many steps a workflow has, with those in loops and branches.

@@ -3,6 +3,7 @@
 
 mod commands;
 mod compiler;
+mod compiling;
 mod crates;
 mod documents;
 mod due;

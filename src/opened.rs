@@ -1,5 +1,6 @@
 //! The runtime, opened for a command: where runs are kept, how servers are reached, and a thread or two to work on them.
 
+use crate::compiling::Ours;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -113,7 +114,7 @@ pub async fn open(store: &StoreArguments, given: &ServerArguments, progress: &Ar
     let store = opened.await.map_err(|error| said(&[unusable(&error)], Exit::Failed, &report))?;
     let adapter = given.adapter(progress.clone());
     let driver = Driver::new(store, adapter.clone(), servers, Arc::new(WithOurselves));
-    Ok(Opened { service: Service::new(Arc::new(driver)), adapter })
+    Ok(Opened { service: Service::with_compiler(Arc::new(driver), Arc::new(Ours)), adapter })
 }
 
 fn unusable(error: &StoreError) -> Diagnostic {

@@ -63,6 +63,7 @@ pub fn lower(mut plan: Plan, scripts: &[Script], alive: BTreeSet<NodeId>, name: 
         name: naming::workflow(name, task),
         version: 1,
         description: task.map(description),
+        triage: false,
         inputs,
         secrets: plan.secrets.names(),
         servers,
@@ -238,6 +239,7 @@ impl Lowering<'_> {
                 form: None,
                 data: None,
                 priority: None,
+                triage: false,
             };
             let ask = plain(self.names.fresh("ask"), ask);
             cases.push(Case { when: None, steps: vec![ask] });

@@ -16,6 +16,29 @@ impl Moment {
         Moment(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
+    /// The moment that an RFC 3339 text in UTC names, its fraction cut to milliseconds; as [`fmt::Display`] writes it.
+    pub fn read(text: &str) -> Option<Moment> {
+        let number =
+            |from: usize, to: usize| text.get(from..to).filter(|part| part.bytes().all(|b| b.is_ascii_digit()))?.parse::<i64>().ok();
+        let marks = text.char_indices().filter(|(at, _)| [4, 7, 10, 13, 16].contains(at)).map(|(_, mark)| mark);
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        let fraction = text.get(19..)?.strip_suffix('Z')?;
+        let digits = fraction.strip_prefix('.').unwrap_or("0");
+        let is_fraction = fraction.is_empty() || (!digits.is_empty() && digits.len() < fraction.len());
+        let is_right = marks.eq("--T::".chars()) && is_fraction && digits.bytes().all(|b| b.is_ascii_digit());
+        if !is_right || !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+            return None;
+        }
+        let millis: i64 = digits.chars().chain("000".chars()).take(3).collect::<String>().parse().ok()?;
+        // The way back of `instant`.
+        let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+        let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + day - 1;
+        let days = era * 146_097 + day_of_era - 719_468;
+        Some(Moment((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + millis))
+    }
+
     /// This long after.
     #[must_use]
     pub fn after(self, duration: Duration) -> Moment {
@@ -98,6 +121,27 @@ mod tests {
         assert_eq!(Micros(951_782_399_007_008).to_string(), "2000-02-28T23:59:59.007008Z");
         let many: Vec<Micros> = (0..1000).map(|_| Micros::now()).collect();
         assert!(many.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_else_is() {
+        for millis in [0, 7, 951_782_399_007, 951_782_400_000, 1_709_164_800_123, 4_107_542_400_000, 253_402_300_799_999] {
+            assert_eq!(Moment::read(&Moment(millis).to_string()), Some(Moment(millis)), "{}", Moment(millis));
+        }
+        assert_eq!(Moment::read("1970-01-01T00:00:01Z"), Some(Moment(1000)));
+        assert_eq!(Moment::read("1970-01-01T00:00:00.5Z"), Some(Moment(500)));
+        assert_eq!(Moment::read("1970-01-01T00:00:00.123456789Z"), Some(Moment(123)));
+        for bad in [
+            "",
+            "1970-01-01",
+            "1970-01-01T00:00:00",
+            "1970-01-01T00:00:00.Z",
+            "1970-13-01T00:00:00Z",
+            "1970-01-01 00:00:00Z",
+            "é970-01-01T00:00:00Z",
+        ] {
+            assert_eq!(Moment::read(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -205,7 +205,7 @@ impl Driver {
 
     /// The registered servers of which neither the workflow nor what this process was given says how they are reached. They are read each time a run is
     /// taken up.
-    async fn registered(&self, bundle: &Bundle) -> Result<BTreeMap<SmolStr, Transport>, StoreError> {
+    pub(crate) async fn registered(&self, bundle: &Bundle) -> Result<BTreeMap<SmolStr, Transport>, StoreError> {
         let mut found = BTreeMap::new();
         for workflow in [&bundle.workflow].into_iter().chain(bundle.library.values()) {
             let is_described = |name: &SmolStr| workflow.servers.iter().any(|(own, server)| own == name && server.transport.is_some());
@@ -221,7 +221,7 @@ impl Driver {
         Ok(found)
     }
 
-    fn prepared(
+    pub(crate) fn prepared(
         &self,
         bundle: &Bundle,
         input: Given<'_>,
@@ -302,7 +302,15 @@ impl Driver {
             Ok(events) => events,
             Err(error) => return Left::Lost(error),
         };
-        let journal = Journal::kept(self.place(record, run.redactor()), events, run.world(), observer.clone(), stop);
+        let solutions = match self.solutions(record, run, &events).await {
+            Ok(solutions) => solutions,
+            Err(error) => return Left::Lost(error),
+        };
+        let journal = match solutions {
+            None => Journal::kept(self.place(record, run.redactor()), events, run.world(), observer.clone(), stop),
+            Some((solver, redactor)) => Journal::kept(self.place(record, redactor), events, run.world(), observer.clone(), stop)
+                .with_solver(Arc::new(solver), run.workflow(), run.input()),
+        };
         let going = async {
             match self.native(run.workflow()) {
                 Some(native) => run.go_native(native, &journal, observer.as_ref()).await,

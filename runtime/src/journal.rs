@@ -10,9 +10,11 @@
 mod doubt;
 mod kept;
 mod state;
+mod tried;
 
 pub use doubt::{KIND as IN_DOUBT, Verdict, verdict};
 pub use kept::Kept;
+pub use tried::{CHOSEN, Offer, Solver};
 
 use crate::clock::Moment;
 use crate::durable::{Durable, Interrupted, Performed, Stop};
@@ -70,7 +72,9 @@ pub struct Call<'c> {
 
 /// The journal of one run, and the way from its effects to the world.
 pub struct Journal {
-    world: Arc<dyn World>,
+    scope: Scope,
+    /// What is tried before a person is asked.
+    solver: Option<Arc<dyn Solver>>,
     observer: Arc<dyn Observer>,
     stop: watch::Receiver<Option<Stop>>,
     state: Mutex<State>,
@@ -79,10 +83,26 @@ pub struct Journal {
     kept: Option<Kept>,
 }
 
+/// Where a step is done: the workflow that it is of, and what that acts on.
+#[derive(Clone)]
+struct Scope {
+    world: Arc<dyn World>,
+    workflow: SmolStr,
+    input: Object,
+}
+
+impl Scope {
+    /// That of a run of which nobody needs to know the workflow.
+    fn bare(world: Arc<dyn World>) -> Scope {
+        Scope { world, workflow: SmolStr::default(), input: Object::default() }
+    }
+}
+
 impl Journal {
     /// A journal that lives as long as the run.
     pub fn in_memory(world: Arc<dyn World>, observer: Arc<dyn Observer>, stop: watch::Receiver<Option<Stop>>) -> Journal {
-        Journal { world, observer, stop, state: Mutex::default(), winding_down: watch::channel(Vec::new()).0, kept: None }
+        let (scope, winding_down) = (Scope::bare(world), watch::channel(Vec::new()).0);
+        Journal { scope, solver: None, observer, stop, state: Mutex::default(), winding_down, kept: None }
     }
 
     /// A journal that is kept, with what it says so far.
@@ -94,7 +114,16 @@ impl Journal {
         stop: watch::Receiver<Option<Stop>>,
     ) -> Journal {
         let state = State::of(events.into_iter().map(|event| kept.unsealed(event)));
-        Journal { world, observer, stop, state: Mutex::new(state), winding_down: watch::channel(Vec::new()).0, kept: Some(kept) }
+        let (scope, winding_down) = (Scope::bare(world), watch::channel(Vec::new()).0);
+        Journal { scope, solver: None, observer, stop, state: Mutex::new(state), winding_down, kept: Some(kept) }
+    }
+
+    /// With what is tried before a person is asked; the run is one of `workflow` with this input.
+    #[must_use]
+    pub fn with_solver(mut self, solver: Arc<dyn Solver>, workflow: &Workflow, input: &Object) -> Journal {
+        self.solver = Some(solver);
+        self.scope = Scope { workflow: workflow.name.clone(), input: input.clone(), ..self.scope };
+        self
     }
 
     /// Writes down how the run came to rest, with all that is not written yet.
@@ -102,6 +131,10 @@ impl Journal {
     /// # Errors
     /// Those of the store.
     pub async fn rest(&self, rest: RunRest) -> Result<(), Interrupted> {
+        let triage = match &rest {
+            RunRest::Failed(failure) => self.failed(failure).await?,
+            RunRest::Done(_) | RunRest::Waiting { .. } | RunRest::Queued | RunRest::Cancelled => None,
+        };
         let cancelled = matches!(rest, RunRest::Cancelled);
         {
             let mut state = self.state();
@@ -109,6 +142,7 @@ impl Journal {
                 state.note(StepKey(SmolStr::default()), What::Cancelled);
             }
             state.rest = Some(rest);
+            triage.into_iter().for_each(|question| state.ask(question));
         }
         self.flush().await
     }
@@ -161,17 +195,17 @@ impl Journal {
         Performed::Ended(ended)
     }
 
-    async fn call(&self, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
+    async fn call(&self, world: &dyn World, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
         self.stopped(key)?;
-        match self.world.effect(call.server, call.tool) {
+        match world.effect(call.server, call.tool) {
             // What is not written yet is being written: whoever drives the run settles meanwhile.
             ToolEffect::Read => {
-                let result = self.world.call(key, call).await;
+                let result = world.call(key, call).await;
                 return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
             }
             ToolEffect::Idempotent => {
                 self.flush().await?;
-                let result = self.world.call(key, call).await;
+                let result = world.call(key, call).await;
                 return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
             }
             ToolEffect::Write => {}
@@ -189,7 +223,7 @@ impl Journal {
         }
         self.state().note(key.clone(), What::Started);
         self.flush().await?;
-        let result = self.world.call(key, call).await;
+        let result = world.call(key, call).await;
         Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)))
     }
 
@@ -241,6 +275,7 @@ impl Journal {
 
     async fn run(
         &self,
+        world: &Arc<dyn World>,
         key: &StepKey,
         name: &SmolStr,
         given: &Object,
@@ -248,7 +283,7 @@ impl Journal {
     ) -> Result<Performed, Interrupted> {
         let failed = |code, message: String| Ok(self.ended(key, Ended::Failed(failure(code, message))));
         let depth = key.0.bytes().filter(|byte| *byte == NESTED_MARK).count();
-        let workflow = match self.world.workflow(name) {
+        let workflow = match world.workflow(name) {
             Some(workflow) if depth < DEEPEST_RUN => workflow,
             Some(_) => return failed("too-deep", format!("workflows run workflows more than {DEEPEST_RUN} deep")),
             None => return failed("no-such-workflow", format!("there is no workflow {name}")),
@@ -260,8 +295,8 @@ impl Journal {
                 return failed("invalid-input", format!("the workflow {name} refuses its input: {}", said.join("; ")));
             }
         };
-        let start = self.world.start(workflow, input);
-        let nested = Nested { journal: self, prefix: format_smolstr!("{key}{}", char::from(NESTED_MARK)) };
+        let nested = self.nested(key, world.clone(), workflow, &input);
+        let start = world.start(workflow, input);
         let inner = engine::run(workflow, &start, &nested, self.observer.as_ref());
         let Some(limit) = limit else { return self.run_ended(key, name, inner.await, None) };
         let limit = Duration::from_millis(limit.millis);
@@ -272,6 +307,12 @@ impl Journal {
             Ok(rest) => self.run_ended(key, name, rest, Some(until)),
             Err(_) => Ok(self.ended(key, Ended::Failed(pool::timed_out(&format!("the workflow {name}"), limit)))),
         }
+    }
+
+    /// The part of the journal that belongs to `workflow`, which the step `key` runs.
+    fn nested(&self, key: &StepKey, world: Arc<dyn World>, workflow: &Workflow, input: &Object) -> Nested<'_> {
+        let scope = Scope { world, workflow: workflow.name.clone(), input: input.clone() };
+        Nested { journal: self, scope, prefix: format_smolstr!("{key}{}", char::from(NESTED_MARK)) }
     }
 
     fn run_ended(&self, key: &StepKey, name: &str, rest: Rest, until: Option<Moment>) -> Result<Performed, Interrupted> {
@@ -286,6 +327,34 @@ impl Journal {
             Rest::Interrupted(interrupted) => Err(interrupted),
         }
     }
+
+    fn perform_in<'d>(&'d self, scope: &'d Scope, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Result<Performed, Interrupted>> {
+        async move {
+            if let Some(ended) = self.state().ended.get(key) {
+                return Ok(Performed::Ended(ended.clone()));
+            }
+            match effect {
+                Effect::Call { server, tool, arguments, timeout } => {
+                    self.call(scope.world.as_ref(), key, Call { server, tool, arguments, timeout: *timeout }).await
+                }
+                Effect::Sleep(duration) => self.sleep(key, Duration::from_millis(duration.millis)).await,
+                Effect::Escalate { role, message, form, data, priority, triage, timeout } => {
+                    let question = Question {
+                        role: role.clone(),
+                        kind: "workflow".into(),
+                        subkind: "escalate".into(),
+                        priority: *priority,
+                        message: message.clone(),
+                        data: data.clone(),
+                        form: form.clone(),
+                    };
+                    if *triage { self.tried(scope, key, question, *timeout).await } else { self.escalate(key, question, *timeout).await }
+                }
+                Effect::Run { workflow, input, timeout } => self.run(&scope.world, key, workflow, input, *timeout).await,
+            }
+        }
+        .boxed()
+    }
 }
 
 /// Stands between the key of a step that runs a workflow and the keys of that workflow's steps. No step's id has it.
@@ -297,31 +366,7 @@ impl Durable for Journal {
     }
 
     fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Result<Performed, Interrupted>> {
-        async move {
-            if let Some(ended) = self.state().ended.get(key) {
-                return Ok(Performed::Ended(ended.clone()));
-            }
-            match effect {
-                Effect::Call { server, tool, arguments, timeout } => {
-                    self.call(key, Call { server, tool, arguments, timeout: *timeout }).await
-                }
-                Effect::Sleep(duration) => self.sleep(key, Duration::from_millis(duration.millis)).await,
-                Effect::Escalate { role, message, form, data, priority, timeout } => {
-                    let question = Question {
-                        role: role.clone(),
-                        kind: "workflow".into(),
-                        subkind: "escalate".into(),
-                        priority: *priority,
-                        message: message.clone(),
-                        data: data.clone(),
-                        form: form.clone(),
-                    };
-                    self.escalate(key, question, *timeout).await
-                }
-                Effect::Run { workflow, input, timeout } => self.run(key, workflow, input, *timeout).await,
-            }
-        }
-        .boxed()
+        self.perform_in(&self.scope, key, effect)
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>> {
@@ -336,6 +381,7 @@ impl Durable for Journal {
 /// The part of a journal that belongs to a workflow which another one runs.
 struct Nested<'j> {
     journal: &'j Journal,
+    scope: Scope,
     prefix: SmolStr,
 }
 
@@ -357,7 +403,7 @@ impl Durable for Nested<'_> {
     fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Result<Performed, Interrupted>> {
         async move {
             let full = StepKey(format_smolstr!("{}{key}", self.prefix));
-            let performed = self.journal.perform(&full, effect).await?;
+            let performed = self.journal.perform_in(&self.scope, &full, effect).await?;
             Ok(match performed {
                 Performed::Ended(Ended::Failed(failure)) => Performed::Ended(Ended::Failed(Failure { step: Some(key.clone()), ..failure })),
                 performed => performed,

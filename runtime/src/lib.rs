@@ -8,9 +8,11 @@
 //! | `journal` | the seam, implemented: what happened is noted, written down, and never done again |
 //! | `store` | where runs, workflows and questions to people are kept: a trait, in SQLite and PostgreSQL |
 //! | `definition`, `drive` | what a run was begun with; runs from a store, brought to their next rest |
+//! | `triage`, `solutions` | questions whose answer may come with a recording, and what is tried before a person is asked again |
 //! | `alive` | whether the process behind a lease is gone |
 //! | `perform` | the world of a run |
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
+//! | `compiling` | the compiler, as the operations see it: a trait |
 //! | `serve` | the operations as MCP servers, over stdio and HTTP |
 //! | `native` | workflows that are Rust: what crates link that the compiler writes |
 //! | `presets` | well-known servers |
@@ -24,6 +26,8 @@ pub mod adapter;
 pub mod alive;
 pub mod approximate;
 pub mod clock;
+#[cfg(feature = "serve")]
+pub mod compiling;
 pub mod definition;
 pub mod drive;
 pub mod durable;
@@ -49,6 +53,8 @@ pub mod serve;
 pub mod servers;
 #[cfg(feature = "serve")]
 pub mod service;
+pub mod solutions;
 pub mod store;
 pub mod text;
+pub mod triage;
 pub mod upstream;

@@ -43,6 +43,17 @@ pub fn asks(workflow: &Workflow) -> bool {
     found
 }
 
+/// The steps of a workflow whose answers may come with recordings.
+pub fn triaged(workflow: &Workflow) -> Vec<SmolStr> {
+    let mut found = Vec::new();
+    each_step(&workflow.steps, &mut |step| {
+        if matches!(step.kind, StepKind::Escalate { triage: true, .. }) {
+            found.push(step.id.clone());
+        }
+    });
+    found
+}
+
 /// Shows `see` every step, also those inside of others and in `catch`. The depth is that of the document, which its reader limits.
 fn each_step<'s>(steps: &'s [Step], see: &mut dyn FnMut(&'s Step)) {
     for step in steps {

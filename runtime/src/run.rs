@@ -46,6 +46,8 @@ pub enum Given<'g> {
     Plain(&'g Value),
     /// As a store kept it, with its secrets sealed.
     Sealed(&'g Value),
+    /// It is known later, and checked by whoever knows it.
+    Later,
 }
 
 /// A run that may start: input, secrets and servers are there.
@@ -100,6 +102,7 @@ pub fn prepare(request: Request<'_>) -> Result<Prepared, Vec<Problem>> {
     let input = match input {
         Given::Plain(input) => input::check(&workflow, input),
         Given::Sealed(input) => input::check(&workflow, &redactor.unseal(input)),
+        Given::Later => Ok(Object::default()),
     };
     let (Some(input), Some(secrets), true) = (collect(&mut problems, input), secrets, problems.is_empty()) else {
         return Err(problems);
@@ -175,6 +178,16 @@ impl Run {
     /// The workflow.
     pub fn workflow(&self) -> &Workflow {
         &self.workflow
+    }
+
+    /// The workflow, and those that it runs, by name.
+    pub fn workflows(&self) -> &BTreeMap<SmolStr, Workflow> {
+        &self.outside.library
+    }
+
+    /// The input, with its defaults.
+    pub fn input(&self) -> &Object {
+        &self.start.input
     }
 
     /// What the run acts on.

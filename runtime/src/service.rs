@@ -4,8 +4,11 @@
 //! holds that every operation is at hand on each surface, or says why not.
 
 mod bundles;
+mod compile;
+mod compiler_views;
 mod exact;
 mod gateway;
+mod learn;
 mod offered;
 mod operations;
 mod people;
@@ -19,8 +22,13 @@ mod traces;
 mod worker;
 mod workflows;
 
+pub use compiler_views::{
+    AddTrace, AddedTraces, CompileTraces, CompiledView, DiffWorkflowVersions, Difference, ExplainTraces, Explanation, ListWorkflowVersions,
+    RecompileWorkflow, VerifyWorkflow, VersionList,
+};
 pub use exact::Exact;
 pub use gateway::GatewayTool;
+pub use learn::Learned;
 pub use offered::Offered;
 pub use operations::{Kind, OPERATIONS, Operation, Rest, Surface, Verb};
 pub use people::{
@@ -39,20 +47,27 @@ pub use server_views::{
 pub use traces::{DeleteTrace, Deleted, GetTrace, ListTraces, PruneTraces, PrunedTraces, TraceList, TraceSummary, TraceView};
 pub use worker::Capacity;
 pub use workflows::{
-    DeployWorkflow, GetWorkflow, ListWorkflows, SetWorkflowState, VersionView, WorkflowList, WorkflowSummary, WorkflowView,
+    DeployWorkflow, GetWorkflow, ListWorkflows, SetWorkflowState, State, VersionView, WorkflowList, WorkflowSummary, WorkflowView,
 };
 
+use crate::compiling::Compiler;
 use crate::drive::Driver;
 use crate::observe::Observer;
 use bundles::Bundles;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
+
+/// How many compilations go on at once.
+const COMPILATIONS: usize = 2;
 
 /// The operations over one store.
 pub struct Service {
     driver: Arc<Driver>,
     bundles: Bundles,
     gateway: gateway::Known,
+    compiler: Option<Arc<dyn Compiler>>,
+    /// Compilations take memory and a processor: few go on at once.
+    compiling: Arc<Semaphore>,
     /// There may be a run to take up.
     due: Notify,
     /// A run came to rest, or a question was answered, in this process.
@@ -78,10 +93,21 @@ impl Caller {
 impl Service {
     /// The operations over the store of `driver`.
     pub fn new(driver: Arc<Driver>) -> Arc<Service> {
+        Service::over(driver, None)
+    }
+
+    /// The same, with what makes workflows of recordings.
+    pub fn with_compiler(driver: Arc<Driver>, compiler: Arc<dyn Compiler>) -> Arc<Service> {
+        Service::over(driver, Some(compiler))
+    }
+
+    fn over(driver: Arc<Driver>, compiler: Option<Arc<dyn Compiler>>) -> Arc<Service> {
         Arc::new(Service {
             driver,
             bundles: Bundles::default(),
             gateway: gateway::Known::default(),
+            compiler,
+            compiling: Arc::new(Semaphore::new(COMPILATIONS)),
             due: Notify::new(),
             changed: tokio::sync::watch::channel(0).0,
         })

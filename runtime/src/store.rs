@@ -13,15 +13,16 @@ mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod traces;
+mod versions;
 
 pub use open::{default_path, open};
 pub use records::{
     Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, EscalationStatus, Event, Lease,
-    NewEscalation, NewRun, NewVersion, Question, Renewed, Resolution, RunFilter, RunId, RunRecord, RunRest, Settled, Status, VersionFilter,
-    VersionRecord, VersionState, What, WorkerId,
+    NewEscalation, NewRun, Question, Renewed, Resolution, RunFilter, RunId, RunRecord, RunRest, Settled, Status, What, WorkerId,
 };
 pub use servers::{Found, ServerChange, ServerEntry, ServerFilter, ServerName, ServerRecord, ServerStatus, Tagged};
 pub use traces::{NewTrace, Noted, TraceAbout, TraceCall, TraceFilter, TraceId, TraceOutcome, TraceRecord};
+pub use versions::{MadeOf, NewVersion, Solution, VersionFilter, VersionRecord, VersionState};
 
 use crate::clock::Moment;
 use futures_util::future::BoxFuture;
@@ -117,7 +118,8 @@ pub trait Store: Journals {
     /// waiting run is queued, in the same step.
     fn resolve_escalation(&self, resolution: Resolution) -> Answer<'_, Settled>;
 
-    /// Keeps a version, under the number behind the last. Where the newest version of the name has this definition already, that one is given the state, and no version is made.
+    /// Keeps a version, under the number behind the last. Where the newest version of the name has this definition already, that one is given the state
+    /// (and what it is made of, where that is said), and no version is made.
     fn put_version(&self, version: NewVersion) -> Answer<'_, VersionRecord>;
 
     /// A version of a workflow, or the active one; `None` where there is none.
@@ -128,6 +130,12 @@ pub trait Store: Journals {
 
     /// Gives a version a state; `Active` makes the version that was active `Deployed`. `None` where there is no such version.
     fn set_version_state<'s>(&'s self, name: &'s SmolStr, version: u32, state: VersionState) -> Answer<'s, Option<VersionRecord>>;
+
+    /// Keeps what is tried before a person is asked at a step, in the place of what was tried there before.
+    fn put_solution<'s>(&'s self, solution: &'s Solution) -> Answer<'s, ()>;
+
+    /// What is tried before a person is asked at a step of a workflow.
+    fn solution<'s>(&'s self, workflow: &'s SmolStr, step: &'s SmolStr) -> Answer<'s, Option<Solution>>;
 
     /// A number that grows with every change of a version or its state, in whatever process.
     fn registry_changes(&self) -> Answer<'_, u64>;

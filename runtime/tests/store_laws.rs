@@ -73,6 +73,8 @@ laws! {
     versions::numbers_are_given_once,
     versions::one_version_is_active,
     versions::versions_are_listed_in_order,
+    versions::a_version_says_what_it_was_made_of,
+    versions::a_step_has_one_solution,
     versions::ten_thousand_workflows_are_listed_quickly,
     servers::a_server_is_read_as_it_was_written,
     servers::a_name_is_given_once,

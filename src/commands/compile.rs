@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
     let Some(mut workflow) = made.workflow.clone().filter(|_| !compiler::has_errors(&made.diagnostics)) else {
         return Exit::Invalid;
     };
-    workflow.header = vec![made_of(&traces), "This is the source from now on: edit it, and check it with `ltc lint`.".to_owned()];
+    workflow.header = vec![compiler::made_of(&traces), "This is the source from now on: edit it, and check it with `ltc lint`.".to_owned()];
     if arguments.strict && questions > 0 {
         let message = format!("nothing is written, since {} open", count(questions, "question is", "questions are"));
         report.say(&Diagnostic::new(Severity::Error, "open-questions", "", message).help("without --strict the guesses are written down"));
@@ -119,12 +119,6 @@ fn write_crate(made: &Compilation, traces: &[Trace], text: &str, arguments: &Arg
     facts.push(("to test", format!("cd {} && cargo test", quoted(&folder.display().to_string()))));
     report.summary("written", &format!("wrote the crate {}", folder.display()), &facts);
     Exit::Done
-}
-
-/// Where the workflow comes from; the same for the same recordings, wherever they lie.
-fn made_of(traces: &[Trace]) -> String {
-    let calls = count(traces.iter().map(|trace| trace.calls.len()).sum(), "call", "calls");
-    format!("Compiled by ltc {} from {} with {calls}.", env!("CARGO_PKG_VERSION"), count(traces.len(), "run", "runs"))
 }
 
 /// What is worth knowing about a workflow that was written.

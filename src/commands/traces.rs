@@ -1,51 +1,100 @@
-//! `ltc traces`: recordings in the store, listed, written out for `ltc compile`, taken out.
+//! `ltc traces`: the recordings in the store, and the drafts that are compiled of them.
 
 use super::{print_value, printed};
 use crate::exit::Exit;
 use crate::opened::{self, StoreArguments, entries};
 use crate::report::Report;
+use crate::traces::said;
+use crate::{documents, files};
 use clap::{Args, Subcommand};
+use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_runtime::text;
-use ltc_workflow::{Value, json};
+use ltc_workflow::{Object, Value, json};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-/// List recordings that are kept, show one, or take old ones out
+/// List recordings that are kept; show, add, compile or delete one
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
-    #[command(flatten)]
-    list: List,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-#[derive(Args, Debug)]
-struct List {
-    /// Only recordings that work on this question
-    #[arg(long, value_name = "ID")]
-    escalation: Option<String>,
     /// Only recordings of this workflow
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
-    /// Only recordings that go on
-    #[arg(long)]
-    open: bool,
+    /// Only recordings that answer this question
+    #[arg(long, value_name = "QUESTION")]
+    escalation: Option<String>,
     /// How many at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
     /// Go on behind the page before: its `next`
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
+    #[command(flatten)]
+    store: StoreArguments,
 }
 
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print a recording as ltc.trace/1, which `ltc compile` reads
-    Show(Named),
-    /// Take a recording out
-    Delete(Named),
+    Show {
+        /// The id of the recording
+        #[arg(value_name = "TRACE")]
+        trace: String,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+    /// Keep a recording that was made elsewhere
+    Add {
+        /// The recording; - is stdin
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Its format, one of those in `ltc convert --help`; it is found by looking at it where this is not given
+        #[arg(long, value_name = "FORMAT")]
+        from: Option<String>,
+        /// An id for it
+        #[arg(long, value_name = "TRACE")]
+        id: Option<String>,
+        /// The question that it answers
+        #[arg(long, value_name = "QUESTION")]
+        escalation: Option<String>,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+    /// Compile recordings of one task into a workflow, and keep it as a draft
+    Compile {
+        /// The ids of the recordings
+        #[arg(value_name = "TRACE", required = true)]
+        traces: Vec<String>,
+        /// The name of the workflow; it follows from the task where this is not given
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// Hints in YAML or JSON: a map from servers to hints
+        #[arg(long, value_name = "FILE")]
+        hints: Option<PathBuf>,
+        /// Compile a run that ended in the middle
+        #[arg(long)]
+        partial: bool,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+    /// Show where every argument comes from, what was dropped and why, and what is open
+    Explain {
+        /// The ids of the recordings
+        #[arg(value_name = "TRACE", required = true)]
+        traces: Vec<String>,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
+    /// Take out a recording
+    Delete {
+        /// The id of the recording
+        #[arg(value_name = "TRACE")]
+        trace: String,
+        #[command(flatten)]
+        store: StoreArguments,
+    },
     /// Take out recordings in which nothing has happened for long
     Prune {
         /// Recordings in which nothing has happened for longer than this go
@@ -56,24 +105,39 @@ enum Action {
     },
 }
 
-#[derive(Args, Debug)]
-struct Named {
-    /// The id of the recording
-    #[arg(value_name = "TRACE")]
-    trace: String,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-/// Lists, shows, deletes or prunes.
+/// Lists, shows, adds, compiles, explains or deletes.
 pub fn run(arguments: &Arguments, report: &Report) -> Exit {
-    let of = |named: &Named| entries([("trace_id", Some(named.trace.as_str().into()))]);
+    let one = |trace: &str| entries([("trace_id", Some(trace.into()))]);
+    let texts = |texts: &[String]| texts.iter().map(|text| Value::from(text.as_str())).collect::<Value>();
     let done = match &arguments.action {
         None => list(arguments, report),
-        Some(Action::Show(named)) => opened::operate(&named.store, "get_trace", of(named), report)
+        Some(Action::Show { trace, store }) => opened::operate(store, "get_trace", one(trace), report)
             .map(|trace| print_value(&trace.get("document").cloned().unwrap_or_default(), report)),
-        Some(Action::Delete(named)) => {
-            opened::operate(&named.store, "delete_trace", of(named), report).map(|deleted| print_value(&deleted, report))
+        Some(Action::Add { file, from, id, escalation, store }) => {
+            let given = |text: &Option<String>| text.as_deref().map(Value::from);
+            let input = |text: String| {
+                entries([
+                    ("recording", Some(Value::from(text.as_str()))),
+                    ("format", given(from)),
+                    ("trace_id", given(id)),
+                    ("escalation_id", given(escalation)),
+                ])
+            };
+            text_of(file, report)
+                .and_then(|text| opened::operate(store, "add_trace", input(text), report))
+                .map(|added| print_value(&added, report))
+        }
+        Some(Action::Compile { traces, name, hints, partial, store }) => {
+            let input = entries([
+                ("trace_ids", Some(texts(traces))),
+                ("workflow_name", name.as_deref().map(Value::from)),
+                ("partial", partial.then(|| true.into())),
+            ]);
+            compiled("compile_traces", input, hints.as_deref(), store, report)
+        }
+        Some(Action::Explain { traces, store }) => explain(entries([("trace_ids", Some(texts(traces)))]), store, report),
+        Some(Action::Delete { trace, store }) => {
+            opened::operate(store, "delete_trace", one(trace), report).map(|deleted| print_value(&deleted, report))
         }
         Some(Action::Prune { older_than, store }) => {
             let seconds = i64::try_from(older_than.as_secs()).unwrap_or(i64::MAX);
@@ -84,15 +148,43 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
     done.unwrap_or_else(|exit| exit)
 }
 
+fn text_of(file: &Path, report: &Report) -> Result<String, Exit> {
+    let bytes = files::read(file).map_err(|problem| said(&[problem], Exit::Usage, report))?;
+    String::from_utf8(bytes).map_err(|_| {
+        let problem = Diagnostic::new(Severity::Error, "bad-utf8", files::name(file), "the recording is no text");
+        said(&[problem], Exit::Invalid, report)
+    })
+}
+
+/// Compiles with the hints of a file, and shows what came of it.
+pub(super) fn compiled(
+    operation: &str,
+    mut input: Object,
+    hints: Option<&Path>,
+    store: &StoreArguments,
+    report: &Report,
+) -> Result<Exit, Exit> {
+    if let Some(path) = hints {
+        input.insert("hints", documents::read_value(path, report)?);
+    }
+    opened::operate(store, operation, input, report).map(|compiled| print_value(&compiled, report))
+}
+
+fn explain(input: Object, store: &StoreArguments, report: &Report) -> Result<Exit, Exit> {
+    let explained = opened::operate(store, "explain_traces", input, report)?;
+    if report.json {
+        return Ok(print_value(&explained, report));
+    }
+    Ok(printed(explained.get("text").and_then(Value::as_str).unwrap_or_default(), Exit::Done, report))
+}
+
 fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
-    let List { escalation, workflow, open, limit, after } = &arguments.list;
     let given = |text: &Option<String>| text.as_deref().map(Value::from);
     let input = entries([
-        ("escalation_id", given(escalation)),
-        ("workflow_name", given(workflow)),
-        ("open", open.then(|| true.into())),
-        ("limit", limit.map(|limit| i64::from(limit).into())),
-        ("after", given(after)),
+        ("workflow_name", given(&arguments.workflow)),
+        ("escalation_id", given(&arguments.escalation)),
+        ("limit", arguments.limit.map(|limit| i64::from(limit).into())),
+        ("after", given(&arguments.after)),
     ]);
     let list = opened::operate(&arguments.store, "list_traces", input, report)?;
     if report.json {
@@ -102,9 +194,8 @@ fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     for trace in list.get("traces").and_then(Value::as_array).unwrap_or_default() {
         let text = |key: &str| text::one_line(trace.get(key).and_then(Value::as_str).unwrap_or_default());
         let calls = trace.get("calls").map(json::to_string).unwrap_or_default();
-        let is_open = if trace.get("open").and_then(Value::as_bool).unwrap_or(false) { "open " } else { "ended" };
         // Writing to a text cannot fail.
-        let _ = writeln!(out, "{is_open}  {}  {}  {calls} calls  {}", text("started_at"), text("trace_id"), text("task"));
+        let _ = writeln!(out, "{}  {}  {calls} calls  {}", text("started_at"), text("trace_id"), text("task"));
     }
     if let Some(next) = list.get("next").filter(|next| !next.is_null()) {
         report.tell("more", &format!("there are more: --after {}", json::to_string(next)));

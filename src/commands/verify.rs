@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         Err(exit) => return exit,
     };
     let verdict = busy(report, "replaying", || compiler::verify(&workflow, &traces, arguments.partial));
-    let is_verified = is_verified(&verdict);
+    let is_verified = compiler::is_verified(&verdict);
     let exit = if is_verified { Exit::Done } else { Exit::Failed };
     if report.json {
         return printed(&format!("{}\n", json::to_string_pretty(&to_json(&verdict, is_verified))), exit, report);
@@ -60,13 +60,6 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         &format!("{words}: {} does what it should in {counted}", workflow.name),
     );
     exit
-}
-
-/// A workflow is verified where nothing is wrong in any world that was tried.
-fn is_verified(verdict: &Verdict) -> bool {
-    let Verdict { recorded, counterfactual, not_tried: _, diagnostics } = verdict;
-    let all = |tally: &Tally| tally.passed == tally.tried;
-    recorded.tried > 0 && all(recorded) && all(counterfactual) && !compiler::has_errors(diagnostics)
 }
 
 fn to_json(verdict: &Verdict, is_verified: bool) -> Value {

@@ -91,6 +91,8 @@ pub enum Effect {
         data: Option<Value>,
         /// From 1, urgent, to 4.
         priority: u8,
+        /// Whether a workflow that was made of earlier answers is tried before a person is asked.
+        triage: bool,
         /// After how long it fails with `timeout`.
         timeout: Option<Duration>,
     },

@@ -20,6 +20,8 @@ pub struct Workflow {
     pub version: u32,
     /// What it does, for people and agents.
     pub description: Option<String>,
+    /// Whether a run of it that fails asks a person, who may show how it is done.
+    pub triage: bool,
     /// The inputs by name, each a JSON Schema; an input is required unless its schema has a `default`.
     pub inputs: Object,
     /// Names of the secrets that it needs, read from the environment when it runs.
@@ -40,6 +42,7 @@ impl Workflow {
             name: name.into(),
             version: 1,
             description: None,
+            triage: false,
             inputs: Object::default(),
             secrets: Vec::new(),
             servers: Vec::new(),
@@ -187,6 +190,8 @@ pub enum StepKind {
         data: Option<Template>,
         /// From 1, urgent, to 4.
         priority: Option<u8>,
+        /// Whether the answer may come with a recording of how it was found, which is compiled, and tried before a person is asked again.
+        triage: bool,
     },
     /// A pause.
     Wait {

@@ -108,7 +108,7 @@ impl Writer<'_, '_> {
     pub fn effect(&mut self, step: &Step) -> (TokenStream, Ty) {
         match &step.kind {
             StepKind::Call { server, tool, with } => self.call(step, server, tool, with),
-            StepKind::Escalate { role, message, form, data, priority } => {
+            StepKind::Escalate { role, message, form, data, priority, triage } => {
                 let builder = self.builder(step);
                 let message = match self.scope.template(message) {
                     Maybe::Always(code) if code.ty == Ty::Text => code.owned(),
@@ -141,6 +141,9 @@ impl Writer<'_, '_> {
                 if let Some(priority) = priority {
                     let priority = Literal::u8_unsuffixed(*priority);
                     fields.push(quote!(priority: Some(#priority)));
+                }
+                if *triage {
+                    fields.push(quote!(triage: true));
                 }
                 (quote!(#builder.ask(|| Ok(Question { #(#fields,)* ..Question::default() })).await), Ty::Value)
             }

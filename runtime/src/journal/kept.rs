@@ -61,6 +61,17 @@ impl Kept {
         Kept { place, run, redactor, turn: tokio::sync::Mutex::default() }
     }
 
+    /// What is written down of the run so far, without its secrets.
+    pub(super) async fn shown_events(&self) -> Result<Vec<Event>, Interrupted> {
+        let events = self.place.store.events(&self.run).await.map_err(Interrupted::Store)?;
+        let shown = |what| match what {
+            What::Succeeded(value) => What::Succeeded(self.redactor.value(&value)),
+            What::Failed(failure) => What::Failed(Failure { message: self.redactor.text(&failure.message), ..failure }),
+            what @ (What::Started | What::SleepUntil(_) | What::Escalated(_) | What::Again | What::Cancelled) => what,
+        };
+        Ok(events.into_iter().map(|event| self.unsealed(event)).map(|event| Event { what: shown(event.what), ..event }).collect())
+    }
+
     /// Writes all that is not written yet. Those who come while a commit is under way find their events written by the next one.
     pub(super) async fn write(&self, state: &Mutex<State>, stop: &watch::Receiver<Option<Stop>>) -> Result<(), Interrupted> {
         let mut turn = self.turn.lock().await;

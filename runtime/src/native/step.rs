@@ -32,6 +32,8 @@ pub struct Question {
     pub data: Option<Value>,
     /// From 1, urgent, to 4; 3 where it is not said.
     pub priority: Option<u8>,
+    /// Whether a workflow that was made of earlier answers is tried before a person is asked.
+    pub triage: bool,
 }
 
 /// A step, before it is done.
@@ -95,8 +97,9 @@ impl<'c> Step<'c> {
     pub async fn ask(self, question: impl Fn() -> Result<Question, Failure>) -> Result<Value, Stop> {
         let timeout = self.timeout;
         let ask = || {
-            let Question { role, message, form, data, priority } = question()?;
-            Ok(Effect::Escalate { role: role.into(), message, form, data, priority: priority.unwrap_or(DEFAULT_PRIORITY), timeout })
+            let Question { role, message, form, data, priority, triage } = question()?;
+            let priority = priority.unwrap_or(DEFAULT_PRIORITY);
+            Ok(Effect::Escalate { role: role.into(), message, form, data, priority, triage, timeout })
         };
         self.attempts(ask, Ok).await
     }

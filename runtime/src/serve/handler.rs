@@ -34,6 +34,8 @@ impl Connection {
 const OF_WORKFLOWS: &str = "Workflows that were compiled from what an agent did once. Each active workflow is a tool of its own; the others list, run, \
     ask for, cancel and resume runs. A tool that fails says why and where, with the id of its run.";
 const OF_PEOPLE: &str = "Questions to people: ask one, wait for its answer, list what is open, answer.";
+const OF_COMPILER: &str = "Workflows of recordings: list what was recorded, compile it into a draft, look where each value comes from and what is open, verify, \
+    deploy, roll back, and compile again when more was recorded.";
 
 const OF_GATEWAY: &str = "Tools of all registered servers, as mcp_<server>_<tool>. What is done with them over this connection is recorded; \
     who claims a question first (claim_escalation) has it recorded as the question's solution.";
@@ -46,9 +48,13 @@ impl ServerHandler for Connection {
         } else {
             ServerCapabilities::builder().enable_tools().build()
         };
-        let parts =
-            [(has_workflows, OF_WORKFLOWS), (self.place.which.has("human-queue"), OF_PEOPLE), (self.place.which.has(GATEWAY), OF_GATEWAY)];
-        let about: Vec<&str> = parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect();
+        let words = [
+            (has_workflows, OF_WORKFLOWS),
+            (self.place.which.has("human-queue"), OF_PEOPLE),
+            (self.place.which.has("workflow-compiler"), OF_COMPILER),
+            (self.place.which.has(GATEWAY), OF_GATEWAY),
+        ];
+        let about: Vec<&str> = words.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(self.place.which.title(), env!("CARGO_PKG_VERSION")))
             .with_instructions(about.join(" "))

@@ -1,6 +1,6 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
-use super::{Caller, Refusal, Service, exact, people, runs, server_views, servers, traces, workflows};
+use super::{Caller, Refusal, Service, compile, compiler_views, exact, people, runs, server_views, servers, traces, workflows};
 use crate::approximate::{Inexact, to_serde};
 use crate::problem::Problem;
 use crate::service::refusal::Code;
@@ -167,6 +167,10 @@ const SERVERS: Surface = At("gateway");
 
 /// A server is a program that is started on this machine, or a place that secrets are sent to.
 const BY_PEOPLE: Surface = Exempt("who registers a server says which programs are started here: that is for people, not for agents");
+const COMPILER: Surface = At("workflow-compiler");
+
+/// What is gone cannot be compiled any more.
+const BY_KEEPERS: Surface = Exempt("taking recordings away is for the people who keep the store, not for agents");
 
 /// All operations.
 pub const OPERATIONS: &[Operation] = &[
@@ -202,14 +206,14 @@ pub const OPERATIONS: &[Operation] = &[
         rest: Rest::At(Verb::Delete, "/api/runs"),
         runs::PruneRuns => runs::Pruned, runs::prune,
         "Take out runs that ended long ago, with their journals and questions."),
-    operation!("deploy_workflow", Kind::Adds, mcp: Exempt("the server of the compiler deploys"), command: At("deploy"),
+    operation!("deploy_workflow", Kind::Adds, mcp: COMPILER, command: At("deploy"),
         rest: Rest::At(Verb::Post, "/api/workflows"),
         workflows::DeployWorkflow => workflows::VersionView, workflows::deploy,
         "Keep a workflow as a new version and make it the active one."),
-    operation!("set_workflow_state", Kind::Sets, mcp: Exempt("the server of the compiler archives and rolls back"), command: At("workflows set"),
+    operation!("set_workflow_state", Kind::Sets, mcp: COMPILER, command: At("workflows set"),
         rest: Rest::At(Verb::Put, "/api/workflows/{workflow_name}/state"),
         workflows::SetWorkflowState => workflows::VersionView, workflows::set_state,
-        "Make a version of a workflow the active one, or archive it."),
+        "Make a version of a workflow the active one (a draft, or an older one to roll back), or archive it."),
     operation!("escalate_to_human", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
         rest: Rest::At(Verb::Post, "/api/escalations"),
         people::Escalate => people::EscalationView, people::escalate,
@@ -274,22 +278,50 @@ pub const OPERATIONS: &[Operation] = &[
         rest: Rest::At(Verb::Post, "/api/mcp/servers/{server_name}/tools/{tool_name}/call"),
         server_views::CallMcpTool => server_views::McpToolResult, servers::call,
         "Call a tool of a registered MCP server. What the tool says is returned, also where it says that it failed."),
-    operation!("list_traces", Kind::Reads, mcp: SERVERS, command: At("traces"),
+    operation!("list_traces", Kind::Reads, mcp: COMPILER, command: At("traces"),
         rest: Rest::At(Verb::Get, "/api/traces"),
         traces::ListTraces => traces::TraceList, traces::list,
         "List recordings that are kept, the newest first."),
-    operation!("get_trace", Kind::Reads, mcp: SERVERS, command: At("traces show"),
+    operation!("get_trace", Kind::Reads, mcp: COMPILER, command: At("traces show"),
         rest: Rest::At(Verb::Get, "/api/traces/{trace_id}"),
         traces::GetTrace => traces::TraceView, traces::get,
         "Show a recording, with its calls as a document that can be compiled."),
-    operation!("delete_trace", Kind::Ends, mcp: Exempt("taking recordings away is for the people who keep the store, not for agents"), command: At("traces delete"),
+    operation!("add_trace", Kind::Adds, mcp: COMPILER, command: At("traces add"),
+        rest: Rest::At(Verb::Post, "/api/traces"),
+        compiler_views::AddTrace => compiler_views::AddedTraces, compile::add_trace,
+        "Keep a recording that was made elsewhere, in any known format. A file of several runs becomes several recordings."),
+    operation!("delete_trace", Kind::Ends, mcp: BY_KEEPERS, command: At("traces delete"),
         rest: Rest::At(Verb::Delete, "/api/traces/{trace_id}"),
         traces::DeleteTrace => traces::Deleted, traces::delete,
         "Take out a recording."),
-    operation!("prune_traces", Kind::Ends, mcp: Exempt("taking recordings away is for the people who keep the store, not for agents"), command: At("traces prune"),
+    operation!("prune_traces", Kind::Ends, mcp: BY_KEEPERS, command: At("traces prune"),
         rest: Rest::At(Verb::Delete, "/api/traces"),
         traces::PruneTraces => traces::PrunedTraces, traces::prune,
         "Take out recordings in which nothing has happened for long."),
+    operation!("compile_traces", Kind::Adds, mcp: COMPILER, command: At("traces compile"),
+        rest: Rest::At(Verb::Post, "/api/compile"),
+        compiler_views::CompileTraces => compiler_views::CompiledView, compile::compile,
+        "Compile recordings of one task into a workflow, verify it, and keep it as a draft. `set_workflow_state` deploys it."),
+    operation!("recompile_workflow", Kind::Adds, mcp: COMPILER, command: At("workflows recompile"),
+        rest: Rest::At(Verb::Post, "/api/workflows/{workflow_name}/recompile"),
+        compiler_views::RecompileWorkflow => compiler_views::CompiledView, compile::recompile,
+        "Compile a workflow anew, of the recordings that it was made of and of more, with its hints edited; the result is a draft."),
+    operation!("explain_traces", Kind::Reads, mcp: COMPILER, command: At("traces explain"),
+        rest: Rest::At(Verb::Get, "/api/explain"),
+        compiler_views::ExplainTraces => compiler_views::Explanation, compile::explain,
+        "Say where each argument of a workflow of these recordings would come from, what was dropped and why, and what is open."),
+    operation!("verify_workflow", Kind::Reads, mcp: COMPILER, command: At("workflows verify"),
+        rest: Rest::At(Verb::Get, "/api/workflows/{workflow_name}/verify"),
+        compiler_views::VerifyWorkflow => crate::compiling::Verified, compile::verify,
+        "Replay a workflow in the recorded world and in counterfactual ones: against the recordings that it was made of, or others."),
+    operation!("list_workflow_versions", Kind::Reads, mcp: COMPILER, command: At("workflows versions"),
+        rest: Rest::At(Verb::Get, "/api/workflows/{workflow_name}/versions"),
+        compiler_views::ListWorkflowVersions => compiler_views::VersionList, compile::versions,
+        "List the versions of a workflow, the newest first, drafts and archived ones too, with the recordings that each was made of."),
+    operation!("diff_workflow_versions", Kind::Reads, mcp: COMPILER, command: At("workflows diff"),
+        rest: Rest::At(Verb::Get, "/api/workflows/{workflow_name}/diff"),
+        compiler_views::DiffWorkflowVersions => compiler_views::Difference, compile::diff,
+        "Show what differs between two versions of a workflow, as a unified diff of their documents."),
 ];
 
 #[cfg(test)]

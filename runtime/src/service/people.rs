@@ -1,14 +1,16 @@
 //! Questions to people: asked, listed, answered.
 
+use super::learn::Learned;
 use super::refusal::Code;
 use super::{Caller, Exact, Refusal, Service};
 use crate::approximate::{Inexact, to_serde};
 use crate::clock::{Moment, unique_name};
 use crate::journal;
 use crate::store::{
-    EscalationFilter, EscalationId, EscalationRecord, EscalationStatus, Event, NewEscalation, Question, Resolution, Settled, What,
+    EscalationFilter, EscalationId, EscalationRecord, EscalationStatus, Event, NewEscalation, Question, Resolution, Settled, TraceId, What,
 };
 use crate::text;
+use crate::triage::{self, Place, Triaged};
 use ltc_workflow::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,10 @@ macro_rules! asking {
                 }
                 if let Some(Exact(form)) = &self.form {
                     validator(form)?;
+                }
+                // What is learned from an answer to such a question is run without anybody looking.
+                if self.kind == triage::KIND {
+                    return Err(Refusal::new(Code::Invalid, format!("questions of the type `{}` are asked by runs only", triage::KIND)));
                 }
                 Ok(Question {
                     role: self.role.as_str().into(),
@@ -200,6 +206,9 @@ pub struct EscalationView {
     /// The recording of what this connection does to answer it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
+    /// Where the answer came with a recording: what became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Learned>,
 }
 
 /// How a question stands.
@@ -244,6 +253,7 @@ impl From<EscalationRecord> for EscalationView {
             resolver_id: resolved_by.map(Into::into),
             payload: answer.map(Exact),
             trace_id: None,
+            learned: None,
         }
     }
 }
@@ -303,6 +313,18 @@ pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndReso
     if let Some(form) = &record.question.form {
         fits(form, &answer)?;
     }
+    // What was learned is kept first: where the process ends in between, the question is still open.
+    let (answer, learned) = match Place::of(&record.question) {
+        Some(place) => {
+            let Triaged { answer: plain, trace, activate } = Triaged::read(&answer);
+            let learned = match trace.filter(|_| is_open_to(&record, &resolver_id)) {
+                Some(trace) => Some(service.learn(&record.id, &place, TraceId(trace), activate).await?),
+                None => None,
+            };
+            (plain, learned)
+        }
+        None => (answer, None),
+    };
     let at = Moment::now();
     let event = record.asked_by.as_ref().map(|(_, step)| {
         let is_in_doubt = record.question.kind == journal::IN_DOUBT;
@@ -314,7 +336,7 @@ pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndReso
     let record = settled(&id, store.resolve_escalation(resolution).await?)?;
     service.due.notify_one();
     service.has_changed();
-    Ok(record.into())
+    Ok(EscalationView { learned, ..record.into() })
 }
 
 pub(super) async fn claim(service: Arc<Service>, asked: ClaimEscalation, caller: Caller) -> Result<EscalationView, Refusal> {
@@ -345,6 +367,15 @@ fn settled(id: &EscalationId, settled: Settled) -> Result<EscalationRecord, Refu
             };
             Err(Refusal::new(Code::Conflict, format!("the escalation {} {how}", id.0)))
         }
+    }
+}
+
+/// Whether an answer of `who` would count, as far as the question says.
+fn is_open_to(record: &EscalationRecord, who: &str) -> bool {
+    match record.status {
+        EscalationStatus::Pending => true,
+        EscalationStatus::Claimed => record.claim.as_ref().is_none_or(|(by, until)| by == who || *until <= Moment::now()),
+        EscalationStatus::Resolved | EscalationStatus::Closed => false,
     }
 }
 

@@ -121,6 +121,9 @@ pub struct VersionView {
     pub created_at: String,
     /// The digest of the workflow with all that it runs.
     pub digest: String,
+    /// The recordings that it was compiled from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace_ids: Vec<String>,
 }
 
 /// What `deploy_workflow` takes.
@@ -180,6 +183,7 @@ impl From<VersionRecord> for VersionView {
             state: record.state.into(),
             created_at: record.created_at.to_string(),
             digest: record.definition.0.into(),
+            trace_ids: record.made_of.into_iter().flat_map(|of| of.traces).map(|trace| trace.0.into()).collect(),
         }
     }
 }
@@ -216,7 +220,7 @@ pub fn input_schema(workflow: &Workflow) -> Value {
 }
 
 const PAGE: u32 = 100;
-const LARGEST_PAGE: u32 = 1000;
+pub(super) const LARGEST_PAGE: u32 = 1000;
 
 pub(super) async fn list(service: Arc<Service>, asked: ListWorkflows, _: Caller) -> Result<WorkflowList, Refusal> {
     let (records, next) = page(&service, &asked).await?;
@@ -287,6 +291,7 @@ pub(super) async fn deploy(service: Arc<Service>, asked: DeployWorkflow, _: Call
         definition: bundle.definition(),
         description: bundle.workflow.description.clone(),
         state: asked.state.unwrap_or(State::Active).into(),
+        made_of: None,
         at: Moment::now(),
     };
     let record = service.driver.store().put_version(version).await?;
@@ -294,7 +299,7 @@ pub(super) async fn deploy(service: Arc<Service>, asked: DeployWorkflow, _: Call
     Ok(record.into())
 }
 
-fn parsed(place: &str, text: &str) -> Result<Workflow, Refusal> {
+pub(super) fn parsed(place: &str, text: &str) -> Result<Workflow, Refusal> {
     yaml::read(text).map_err(|problems| {
         let problem = |problem: yaml::Problem| {
             let place = format!("{place}:{}:{}", problem.line, problem.column);

@@ -26,7 +26,11 @@ const JUST_USED: Duration = Duration::from_millis(200);
 /// How many connections a process has at most.
 const CONNECTIONS: u32 = 10;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001.sql"), include_str!("../../migrations/postgres/0002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/postgres/0001.sql"),
+    include_str!("../../migrations/postgres/0002.sql"),
+    include_str!("../../migrations/postgres/0003.sql"),
+];
 
 /// The pool of one database.
 struct Server(PgPool);

@@ -40,7 +40,7 @@ pub(super) use statement::{Row, Statement};
 use super::{
     Answer, Claim, Commit, Created, Definition, DefinitionId, EscalationFilter, EscalationId, EscalationRecord, Event, Found, Journals,
     Lease, NewEscalation, NewRun, NewTrace, NewVersion, Noted, Renewed, Resolution, RunFilter, RunId, RunRecord, ServerChange, ServerEntry,
-    ServerFilter, ServerName, ServerRecord, Settled, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord,
+    ServerFilter, ServerName, ServerRecord, Settled, Solution, Store, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord,
     VersionFilter, VersionRecord, VersionState, WorkerId,
 };
 use crate::clock::Moment;
@@ -262,6 +262,14 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn set_version_state<'s>(&'s self, name: &'s SmolStr, version: u32, state: VersionState) -> Answer<'s, Option<VersionRecord>> {
         done(move || versions::set_state(&self.0, name, version, state)).boxed()
+    }
+
+    fn put_solution<'s>(&'s self, solution: &'s Solution) -> Answer<'s, ()> {
+        done(move || versions::put_solution(&self.0, solution)).boxed()
+    }
+
+    fn solution<'s>(&'s self, workflow: &'s SmolStr, step: &'s SmolStr) -> Answer<'s, Option<Solution>> {
+        done(move || versions::solution(&self.0, workflow, step)).boxed()
     }
 
     fn registry_changes(&self) -> Answer<'_, u64> {

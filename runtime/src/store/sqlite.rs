@@ -27,7 +27,11 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How many read at once.
 const READERS: u32 = 4;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001.sql"), include_str!("../../migrations/sqlite/0002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001.sql"),
+    include_str!("../../migrations/sqlite/0002.sql"),
+    include_str!("../../migrations/sqlite/0003.sql"),
+];
 
 /// The pools of one file.
 struct File {

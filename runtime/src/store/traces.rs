@@ -72,6 +72,10 @@ pub enum TraceOutcome {
         /// What was said.
         message: String,
     },
+    /// A person did not let it happen.
+    Refused,
+    /// The recording ends before it did.
+    Missing,
 }
 
 impl TraceCall {
@@ -88,6 +92,8 @@ impl TraceCall {
                 let error: Object = [("code", Value::from(*code)), ("message", Value::string(message.as_str()))].into_iter().collect();
                 call.insert("error", Value::Object(error))
             }
+            TraceOutcome::Refused => call.insert("refused", Value::from(true)),
+            TraceOutcome::Missing => {}
         };
         call.insert("started_at", Value::string(self.started_at.to_string()));
         call.insert("ended_at", Value::string(self.ended_at.to_string()));

@@ -142,8 +142,14 @@ pub async fn cancelling_ends_what_nobody_has(place: Place) {
 
 pub async fn pruning_takes_old_runs_with_all_that_is_theirs(place: Place) {
     let store = place.open().await;
-    let kept =
-        NewVersion { name: "w".into(), definition: definition("deployed"), description: None, state: VersionState::Active, at: Moment(1) };
+    let kept = NewVersion {
+        name: "w".into(),
+        definition: definition("deployed"),
+        description: None,
+        state: VersionState::Active,
+        made_of: None,
+        at: Moment(1),
+    };
     store.put_version(kept.clone()).await.expect("a version");
     // More than one step of the work takes out.
     for index in 0..450 {

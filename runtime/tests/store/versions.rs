@@ -1,14 +1,21 @@
 //! Laws of versions of workflows.
 
-use crate::place::{Place, definition};
+use crate::place::{Place, definition, json};
 use crate::runs::MANY;
 use ltc_runtime::clock::Moment;
-use ltc_runtime::store::{NewVersion, Store, VersionFilter, VersionState};
+use ltc_runtime::store::{MadeOf, NewVersion, Solution, Store, TraceId, VersionFilter, VersionState};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 fn version(name: &str, text: &str, state: VersionState) -> NewVersion {
-    NewVersion { name: name.into(), definition: definition(text), description: Some(format!("{text}\0")), state, at: Moment(7) }
+    NewVersion {
+        name: name.into(),
+        definition: definition(text),
+        description: Some(format!("{text}\0")),
+        state,
+        made_of: None,
+        at: Moment(7),
+    }
 }
 
 const ALL: VersionFilter = VersionFilter { name: None, state: None, after: None, limit: 100 };
@@ -128,4 +135,44 @@ async fn paged(store: &dyn Store, mut filter: VersionFilter) -> Vec<(String, u32
         filter.after = Some((last.name.clone(), last.version));
         found.extend(page.into_iter().map(|record| (record.name.to_string(), record.version)));
     }
+}
+
+pub async fn a_version_says_what_it_was_made_of(place: Place) {
+    let store = place.open().await;
+    let made_of = |traces: &[&str], hints: Option<&str>| {
+        Some(MadeOf { traces: traces.iter().map(|id| TraceId((*id).into())).collect(), hints: hints.map(json) })
+    };
+    let draft = |made_of| NewVersion { made_of, ..version("w", "one", VersionState::Draft) };
+    let first = made_of(&["b", "a\"\0"], Some(r#"{"s":{"inputs":["x"],"big":123456789012345678901234567890}}"#));
+    store.put_version(draft(first.clone())).await.expect("a version");
+    let there = async || store.version(&"w".into(), Some(1)).await.expect("an answer").expect("a version").made_of;
+    assert_eq!(there().await, first);
+    // Deployed as it is: what is not said stays.
+    let deployed = store.put_version(version("w", "one", VersionState::Active)).await.expect("a version");
+    assert_eq!((deployed.version, deployed.made_of), (1, first));
+    // One recording more, and the same workflow came of it.
+    let more = made_of(&["b", "a\"\0", "c"], None);
+    let again = store.put_version(NewVersion { state: VersionState::Active, ..draft(more.clone()) }).await.expect("a version");
+    assert_eq!((again.version, &again.made_of, there().await), (1, &more, more.clone()));
+    let second = store.put_version(version("w", "two", VersionState::Draft)).await.expect("a version");
+    assert_eq!((second.version, second.made_of, there().await), (2, None, more));
+}
+
+pub async fn a_step_has_one_solution(place: Place) {
+    let store = place.open().await;
+    let solution = |step: &str, solution: &str, at| Solution {
+        workflow: "w".into(),
+        step: step.into(),
+        solution: solution.into(),
+        trace: TraceId("t".into()),
+        at: Moment(at),
+    };
+    let there = async |workflow: &str, step: &str| store.solution(&workflow.into(), &step.into()).await.expect("an answer");
+    assert_eq!(there("w", "ask").await, None);
+    for new in [solution("ask", "one", 1), solution("", "whole", 2), solution("ask", "two", 3)] {
+        store.put_solution(&new).await.expect("it is kept");
+    }
+    assert_eq!(there("w", "ask").await, Some(solution("ask", "two", 3)));
+    assert_eq!(there("w", "").await, Some(solution("", "whole", 2)));
+    assert_eq!((there("w", "other").await, there("v", "ask").await), (None, None));
 }

@@ -45,6 +45,7 @@ fn kind(depth: u32) -> BoxedStrategy<StepKind> {
             form: None,
             data: Some(data),
             priority: None,
+            triage: false,
         }),
     ];
     if depth == 0 {

@@ -164,13 +164,14 @@ impl<'w> Walk<'w> {
                 let (workflow, input) = (workflow.clone(), walk.arguments(with, frame)?);
                 Ok(Effect::Run { workflow, input, timeout: step.timeout })
             }),
-            StepKind::Escalate { role, message, form, data, priority } => self.effect(key, frame, |walk, frame| {
+            StepKind::Escalate { role, message, form, data, priority, triage } => self.effect(key, frame, |walk, frame| {
                 Ok(Effect::Escalate {
                     role: role.clone(),
                     message: walk.message(message, frame)?,
                     form: form.clone(),
                     data: data.as_ref().map(|d| walk.template(d, frame)).transpose()?.flatten(),
                     priority: priority.unwrap_or(DEFAULT_PRIORITY),
+                    triage: *triage,
                     timeout: step.timeout,
                 })
             }),

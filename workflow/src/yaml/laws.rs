@@ -60,13 +60,13 @@ fn kind(depth: u32) -> BoxedStrategy<StepKind> {
     let flat = prop_oneof![
         ("[A-Za-z0-9_.-]{1,8}", hostile_text().prop_filter("a name", |t| !t.is_empty()), arguments_of(template()))
             .prop_map(|(server, tool, with)| StepKind::Call { server: server.into(), tool, with }),
-        (hostile_text(), template(), option::of(value()), option::of(template()), option::of(1..=4_u8)).prop_map(
-            |(role, message, form, data, priority)| {
+        (hostile_text(), template(), option::of(value()), option::of(template()), option::of(1..=4_u8), any::<bool>()).prop_map(
+            |(role, message, form, data, priority, triage)| {
                 let message = match message {
                     text @ (Template::Text(_) | Template::Expr(_) | Template::Literal(Value::String(_))) => text,
                     _ => Template::Literal(Value::from("m")),
                 };
-                StepKind::Escalate { role, message, form, data, priority }
+                StepKind::Escalate { role, message, form, data, priority, triage }
             }
         ),
         duration().prop_map(|duration| StepKind::Wait { duration }),
@@ -160,14 +160,15 @@ fn server() -> impl Strategy<Value = Server> {
 /// Any workflow that can be written.
 pub(crate) fn workflow() -> impl Strategy<Value = Workflow> {
     let input = (hostile_text(), object_of(value()).prop_map(Value::Object));
-    let head = (vec("[ -~é😀]{0,30}", 0..3), "[a-z0-9][a-z0-9_-]{0,12}", 1..u32::MAX, option::of(hostile_text()), vec(input, 0..3));
+    let head =
+        (vec("[ -~é😀]{0,30}", 0..3), "[a-z0-9][a-z0-9_-]{0,12}", 1..u32::MAX, option::of(hostile_text()), any::<bool>(), vec(input, 0..3));
     let rest = (
         proptest::collection::btree_set("[A-Z_]{1,6}", 0..3),
         btree_map("[A-Za-z0-9_.-]{1,8}", server(), 0..3),
         steps(2),
         option::of(template()),
     );
-    (head, rest).prop_map(|((header, name, version, description, inputs), (secrets, servers, mut steps, output))| {
+    (head, rest).prop_map(|((header, name, version, description, triage, inputs), (secrets, servers, mut steps, output))| {
         number_steps(&mut steps, &mut 0);
         name_items(&mut steps, 0);
         let mut inputs = Object::from_entries(inputs);
@@ -177,6 +178,7 @@ pub(crate) fn workflow() -> impl Strategy<Value = Workflow> {
             name: name.into(),
             version,
             description: description.map(String::from),
+            triage,
             inputs,
             secrets: secrets.into_iter().map(SmolStr::from).collect(),
             servers: servers.into_iter().map(|(name, server)| (name.into(), server)).collect(),

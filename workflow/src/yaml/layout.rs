@@ -51,6 +51,7 @@ pub(super) fn workflow(workflow: &Workflow) -> Out {
     top.put("workflow", text(&workflow.name));
     top.put("version", Out::Bare(format_smolstr!("{}", workflow.version)));
     top.maybe("description", workflow.description.as_deref().map(text));
+    top.maybe("triage", workflow.triage.then(|| value(&Value::Bool(true))));
     if !workflow.inputs.is_empty() {
         let mut inputs = Fields::anchored(INPUT.to_string());
         workflow.inputs.iter().for_each(|(name, schema)| inputs.put(name, value(schema)));
@@ -153,13 +154,14 @@ fn kind(fields: &mut Fields, kind: &StepKind) {
             let item = |steps: &Vec<Step>| Item { value: branch(None, steps), anchor: None };
             fields.put("parallel", Out::List(Layout::Block, branches.iter().map(item).collect()));
         }
-        StepKind::Escalate { role, message, form, data, priority } => {
+        StepKind::Escalate { role, message, form, data, priority, triage } => {
             let mut inner = Fields::new();
             inner.put("role", text(role));
             inner.put("message", template(message));
             inner.maybe("form", form.as_ref().map(value));
             inner.maybe("data", data.as_ref().map(template));
             inner.maybe("priority", priority.map(|p| Out::Bare(format_smolstr!("{p}"))));
+            inner.maybe("triage", triage.then(|| value(&Value::Bool(true))));
             fields.put("escalate", inner.fit());
         }
         StepKind::Wait { duration } => fields.put("wait", text(&duration.to_string())),

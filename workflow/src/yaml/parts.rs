@@ -146,6 +146,16 @@ impl Reader<'_> {
         number
     }
 
+    pub(super) fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
+        match node.value() {
+            Value::Bool(flag) => Some(flag),
+            _ => {
+                self.wrong_type(node, what, "`true` or `false`");
+                None
+            }
+        }
+    }
+
     pub(super) fn duration(&mut self, node: &Node, what: &str) -> Option<Duration> {
         let duration = node.value().as_str().and_then(Duration::parse);
         if duration.is_none() {

@@ -38,10 +38,11 @@ pub(super) fn header(text: &str) -> Vec<String> {
 
 impl Reader<'_> {
     fn workflow(&mut self, root: &Node, header: Vec<String>) -> Option<Workflow> {
-        let known = ["workflow", "version", "description", "inputs", "secrets", "servers", "steps", "output"];
+        let known = ["workflow", "version", "description", "triage", "inputs", "secrets", "servers", "steps", "output"];
         let fields = self.fields(root, "a workflow", &known)?;
         let name = self.required(&fields, "workflow", "a workflow").and_then(|n| self.identifier(n, "a workflow"));
         let version = fields.get("version").map_or(Some(1), |n| self.integer(n, "`version`", 1, i64::from(u32::MAX)));
+        let triage = fields.get("triage").is_some_and(|n| self.flag(n, "`triage`") == Some(true));
         let description = fields.get("description").and_then(|n| self.text(n, "`description`")).map(String::from);
         let inputs = fields.get("inputs").map(|n| self.inputs(n)).unwrap_or_default();
         let secrets = fields.get("secrets").map(|n| self.secrets(n)).unwrap_or_default();
@@ -54,7 +55,7 @@ impl Reader<'_> {
         let steps = self.required(&fields, "steps", "a workflow").map(|n| self.steps(n, &mut Seen::new()));
         let output = fields.get("output").map(|n| self.template(n));
         let output = output.map_or(Some(None), |o| o.map(Some))?;
-        Some(Workflow { header, name: name?, version: version?, description, inputs, secrets, servers, steps: steps?, output })
+        Some(Workflow { header, name: name?, version: version?, description, triage, inputs, secrets, servers, steps: steps?, output })
     }
 
     fn inputs(&mut self, node: &Node) -> Object {

@@ -204,7 +204,7 @@ impl Reader<'_> {
     }
 
     fn escalate(&mut self, node: &Node) -> Option<StepKind> {
-        let fields = self.fields(node, "`escalate`", &["role", "message", "form", "data", "priority"])?;
+        let fields = self.fields(node, "`escalate`", &["role", "message", "form", "data", "priority", "triage"])?;
         let role = self.required(&fields, "role", "`escalate`").and_then(|n| self.text(n, "`role`"));
         let message = self.required(&fields, "message", "`escalate`").and_then(|n| {
             self.text(n, "`message`")?;
@@ -212,8 +212,10 @@ impl Reader<'_> {
         });
         let data = fields.get("data").map(|n| self.template(n));
         let priority = fields.get("priority").map(|n| self.integer(n, "`priority`", 1, 4));
+        let triage = fields.get("triage").map(|n| self.flag(n, "`triage`"));
         let form = fields.get("form").map(Node::value);
-        Some(StepKind::Escalate { role: role?, message: message?, form, data: whole(data)?, priority: whole(priority)? })
+        let (data, priority, triage) = (whole(data)?, whole(priority)?, whole(triage)?.unwrap_or(false));
+        Some(StepKind::Escalate { role: role?, message: message?, form, data, priority, triage })
     }
 
     /// It sees the result of its call, and not the step's value, which is there only behind the step.
