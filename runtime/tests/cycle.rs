@@ -266,7 +266,7 @@ async fn a_solution_that_fails_or_answers_something_else_is_told_of_and_a_person
     let world = World::new(true).await;
     world.deploy(ASKS).await;
     for (id, steps, said) in [
-        ("bad", "steps:\n  - id: sum\n    set: { n: \"${{ parse_json(\"{\") }}\" }\noutput: \"${{ steps.sum.n }}\"\n", "failed with"),
+        ("bad", "steps:\n  - id: sum\n    set: { n: \"${{ parse_json('{') }}\" }\noutput: \"${{ steps.sum.n }}\"\n", "failed with"),
         ("odd", "steps: []\noutput: a text\n", "wrong-answer"),
     ] {
         let (_, question) = asked(&world, r#"{"n":"none"}"#).await;
@@ -315,7 +315,7 @@ async fn an_open_question_about_a_recording_is_a_draft_and_nothing_is_tried() {
 #[tokio::test]
 async fn a_run_that_fails_asks_once_where_its_workflow_wants_that_and_only_runs_ask_so() {
     let world = World::new(true).await;
-    let failing = "steps:\n  - id: look\n    set: { n: \"${{ parse_json(\"{\") }}\" }\n";
+    let failing = "steps:\n  - id: look\n    set: { n: \"${{ parse_json('{') }}\" }\n";
     world.deploy(&format!("workflow: w\nversion: 1\ntriage: true\ninputs: {{ n: {{}} }}\n{failing}")).await;
     world.deploy(&format!("workflow: quiet\nversion: 1\ninputs: {{ n: {{}} }}\n{failing}")).await;
     world.call("invoke_workflow", r#"{"workflow_name":"quiet","input":{"n":5}}"#).await;
