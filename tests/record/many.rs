@@ -102,7 +102,7 @@ fn questions_progress_and_cancellation_find_their_way_in_both_directions() {
     for id in ids.iter().rev() {
         many.conversation.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"of":{id}}}}}"#));
     }
-    let mut answers = vec![many.conversation.message(), many.conversation.message()];
+    let mut answers = [many.conversation.message(), many.conversation.message()];
     answers.sort_by_key(|answer| answer.get("id").map(json::to_string));
     let mut heard: Vec<String> = answers.iter().map(text).collect();
     heard.sort();

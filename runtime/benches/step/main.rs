@@ -193,7 +193,14 @@ async fn workflows(folder: &Path) {
     let definition = bundle(3, "write").definition();
     for n in 0..WORKFLOWS {
         let (name, definition) = (format!("w{n:05}").into(), definition.clone());
-        let new = NewVersion { name, definition, description: Some("Does it.".to_owned()), state: VersionState::Active, at: Moment(1) };
+        let new = NewVersion {
+            name,
+            definition,
+            description: Some("Does it.".to_owned()),
+            state: VersionState::Active,
+            made_of: Default::default(),
+            at: Moment(1),
+        };
         store.put_version(new).await.expect("a store");
     }
     let list = Operation::named("list_workflows").expect("there is one");
