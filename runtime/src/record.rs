@@ -60,6 +60,8 @@ struct Known {
     tools: Vec<Value>,
     /// The last line about it.
     written: Option<Value>,
+    /// Whether that line says all that is known: nothing is compared for a call otherwise.
+    is_told: bool,
 }
 
 impl Recorder {
@@ -112,6 +114,7 @@ impl Observer for Recorder {
         let Some(known) = state.servers.get_mut(server) else { return };
         let own = answer.get("serverInfo").and_then(|info| info.get("name")).and_then(Value::as_str);
         known.described.name_itself(own.unwrap_or_default());
+        known.is_told = false;
     }
 
     fn listed(&self, server: &str, tools: &[Value], is_first: bool) {
@@ -122,6 +125,7 @@ impl Observer for Recorder {
         }
         let readable = |tool: &&Value| tool.get("name").is_some_and(|name| name.as_str().is_some()) && is_shallow(tool, DEEPEST);
         known.tools.extend(tools.iter().filter(readable).cloned());
+        known.is_told = false;
     }
 
     fn called(&self, server: &str, call: &Call) {
@@ -146,11 +150,13 @@ impl State {
             let secrets = &self.secrets;
             self.sink.rewrite(&|record| secrets.hide(record))?;
         }
-        let line = known.described.line(&name, &known.tools);
-        let line = self.secrets.hide(&line);
-        if known.written.as_ref() != Some(&line) {
-            self.sink.append(&line)?;
-            known.written = Some(line);
+        if !known.is_told {
+            let line = self.secrets.hide(&known.described.line(&name, &known.tools));
+            if known.written.as_ref() != Some(&line) {
+                self.sink.append(&line)?;
+                known.written = Some(line);
+            }
+            known.is_told = true;
         }
         let number = self.calls + 1;
         let record = self.secrets.hide(&record(&name, number, call));
