@@ -129,6 +129,36 @@ fn a_question_is_answered_through_the_gateway_and_the_recording_becomes_a_workfl
 }
 
 #[test]
+fn an_answer_with_its_recording_is_tried_the_next_time() {
+    let folder = Folder::new();
+    register(&folder, "desk");
+    let form = "form: { type: object, required: [orders] }";
+    let text_of =
+        ASK.replace("data: { input: { status: \"${{ inputs.status }}\" }, workflow: ask }", &format!("{form}\n      triage: true"));
+    let ask = folder.file("ask.yaml", &text_of);
+    let waits = ended(at(&folder, ["run"]).arg(&ask).args(["--id", "r1", "--input", r#"{"status":"late"}"#]));
+    assert_eq!(waits.code, 4, "{waits:?}");
+    let mut agent = Agent::greet(&folder);
+    let (work, _) = agent.call("get_available_work", "{}");
+    let question = work.get("escalations").and_then(|list| list.at(0)).cloned().expect("a question");
+    let tools = question.get("data").and_then(|data| data.get("tools")?.get("desk")).map(json::to_string);
+    assert!(tools.is_some(), "{}", json::to_string(&question));
+    let id = text(&question, "escalation_id");
+    let (claimed, _) = agent.call("claim_escalation", &format!(r#"{{"escalation_id":"{id}","resolver_id":"agent"}}"#));
+    let trace = text(&claimed, "trace_id");
+    let (orders, _) = agent.call("mcp_desk_list_orders", r#"{"status":"late"}"#);
+    // At once: what was just done is in the recording all the same.
+    let answer = format!(r#"{{"answer":{},"trace_id":"{trace}"}}"#, json::to_string(&orders));
+    let (resolved, is_error) =
+        agent.call("claim_and_resolve", &format!(r#"{{"escalation_id":"{id}","resolver_id":"agent","payload":{answer}}}"#));
+    let learned = resolved.get("learned").cloned().unwrap_or_default();
+    assert!(!is_error && learned.get("is_tried") == Some(&Value::Bool(true)), "{}", json::to_string(&resolved));
+    // The recording says no output: that is the answer, which came from the last call.
+    let again = ended(at(&folder, ["run"]).arg(&ask).args(["--id", "r2", "--input", r#"{"status":"late"}"#]));
+    assert_eq!((again.code, json::parse(again.stdout.as_bytes())), (0, Ok(orders)), "{again:?}");
+}
+
+#[test]
 fn tools_of_one_name_are_told_apart_and_an_unknown_one_is_refused() {
     let folder = Folder::new();
     for name in ["a.b", "a_b"] {

@@ -5,7 +5,7 @@ use crate::journal::Offer;
 use crate::store::{Event, Question, RunId, What};
 use crate::text;
 use ltc_workflow::advance::{Failure, StepKey};
-use ltc_workflow::{Object, Value};
+use ltc_workflow::{Object, Value, digest};
 use smol_str::SmolStr;
 
 /// The kind of such questions. Only a run asks one.
@@ -69,13 +69,32 @@ impl Place {
         Some(Place { workflow: text("workflow")?, step: text("step")?, input: data.get("input")?.as_object()?.clone() })
     }
 
-    /// What the workflow is called that solves it.
+    /// What the workflow is called that solves it: `solve-<workflow>-<step>`, where that is short and names one place only; else with letters at its end that do.
     pub fn solution_name(&self) -> SmolStr {
-        let parts = [self.workflow.as_str(), self.step.as_str()];
-        let parts: Vec<&str> = ["solve"].into_iter().chain(parts.into_iter().filter(|part| !part.is_empty())).collect();
-        SmolStr::new(parts.join("-"))
+        let Place { workflow, step, input: _ } = self;
+        let is_plain = |text: &str, also: &str| text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || also.contains(c));
+        let is_own = if step.is_empty() { is_plain(workflow, "") } else { is_plain(workflow, "-") && is_plain(step, "") };
+        let name = format!("solve-{workflow}{}{step}", if step.is_empty() { "" } else { "-" }).replace('_', "-");
+        if is_own && name.len() <= LONGEST_NAME {
+            return name.into();
+        }
+        let digest = digest::of_bytes(format!("{workflow}\0{step}").as_bytes());
+        // Letters only: digits would be words of their own in a name.
+        let letters = digest
+            .bytes()
+            .rev()
+            .take(OWN_LETTERS)
+            .map(|digit| char::from(if digit.is_ascii_digit() { digit - b'0' + b'g' } else { digit }));
+        let (short, own): (String, String) = (name.chars().take(LONGEST_NAME - OWN_LETTERS - 1).collect(), letters.collect());
+        format!("{}-{own}", short.trim_end_matches('-')).into()
     }
 }
+
+/// How long the compiler lets the name of a workflow be.
+const LONGEST_NAME: usize = 40;
+
+/// How many letters tell two names apart that would be one.
+const OWN_LETTERS: usize = 8;
 
 /// The step of a key, without the loops around it and the attempt.
 pub(crate) fn step_of(key: &StepKey) -> &str {
@@ -192,6 +211,33 @@ mod tests {
     fn the_step_of_a_key_is_its_last_id() {
         for (key, step) in [("ask", "ask"), ("each[2]/ask@3", "ask"), ("sub:each[0]/ask", "ask"), ("a[1]/b[2]/c", "c"), ("", "")] {
             assert_eq!(step_of(&StepKey(key.into())), step, "{key}");
+        }
+    }
+
+    #[test]
+    fn two_places_have_two_names_that_the_compiler_keeps() {
+        let name =
+            |workflow: &str, step: &str| Place { workflow: workflow.into(), step: step.into(), input: Object::default() }.solution_name();
+        assert_eq!(
+            (name("w", "ask"), name("label-issues", "ask"), name("w", "")),
+            ("solve-w-ask".into(), "solve-label-issues-ask".into(), "solve-w".into())
+        );
+        let long = "a".repeat(60);
+        let places = [
+            ("a-b", "c"),
+            ("a", "b-c"),
+            ("a", "b_c"),
+            ("a_b", "c"),
+            ("a-b-c", ""),
+            ("a_b_c", ""),
+            (&long, "ask"),
+            (&long, "aske"),
+            ("w", &long),
+        ];
+        let names: std::collections::BTreeSet<SmolStr> = places.iter().map(|(workflow, step)| name(workflow, step)).collect();
+        assert_eq!(names.len(), places.len(), "{names:?}");
+        for name in names {
+            assert!(name.len() <= 40 && !name.ends_with('-') && name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
         }
     }
 

@@ -90,7 +90,7 @@ impl World {
 
     async fn tried(&self, operation: &str, input: &str) -> Result<Value, Refusal> {
         let operation = Operation::named(operation).unwrap_or_else(|| panic!("no {operation}"));
-        operation.call(&self.service, &value(input), Caller { observer: Arc::new(Unobserved) }).await
+        operation.call(&self.service, &value(input), Caller::new(Arc::new(Unobserved))).await
     }
 
     async fn call(&self, operation: &str, input: &str) -> Value {

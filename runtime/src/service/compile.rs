@@ -54,7 +54,8 @@ impl Service {
         }
         let (mut traces, mut size) = (Vec::with_capacity(ids.len()), 0_usize);
         for id in ids {
-            let document = self.driver.store().trace_document(id).await?.ok_or_else(|| Refusal::not_found("recording", &id.0))?;
+            let mut document = self.driver.store().trace_document(id).await?.ok_or_else(|| Refusal::not_found("recording", &id.0))?;
+            self.complete_trace(id, &mut document).await?;
             size = size.saturating_add(json::to_string(&document).len());
             if size > LARGEST {
                 let message = format!("the recordings have more than {} MiB together", LARGEST / (1024 * 1024));
@@ -64,6 +65,17 @@ impl Service {
         }
         let hints = self.registered_hints(&traces).await?;
         Ok(Task { traces, hints, ..Task::default() })
+    }
+
+    /// What a recording does not say of what was given and returned, the question says that it answers.
+    async fn complete_trace(&self, id: &TraceId, document: &mut Value) -> Result<(), Refusal> {
+        let store = self.driver.store();
+        let Some(question) = store.trace(id).await?.and_then(|record| record.about.escalation) else { return Ok(()) };
+        let Some(question) = store.escalation(&question).await? else { return Ok(()) };
+        let input = question.question.data.as_ref().and_then(|data| data.get("input")).filter(|input| input.as_object().is_some());
+        given(document, "input", input.cloned());
+        given(document, "output", question.answer);
+        Ok(())
     }
 
     /// What the registry says of the servers of recordings, with what the recordings say over it.
@@ -299,6 +311,15 @@ impl Service {
         let ended_at = calls.iter().map(|call| call.ended_at).max().unwrap_or(started_at);
         store.end_trace(id, document.get("output"), ended_at).await?;
         Ok(())
+    }
+}
+
+/// Says in a recording what it does not say itself.
+pub(super) fn given(document: &mut Value, key: &str, value: Option<Value>) {
+    if let (Value::Object(object), Some(value)) = (document, value)
+        && !object.contains_key(key)
+    {
+        object.insert(key, value);
     }
 }
 

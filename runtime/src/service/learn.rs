@@ -1,12 +1,12 @@
 //! A question that was answered with a recording: the recording is compiled, verified, deployed where nothing is open, and tried the next time.
 
-use super::compile::is_beyond_doubt;
+use super::compile::{given, is_beyond_doubt};
 use super::workflows::VersionView;
 use super::{Refusal, Service};
 use crate::clock::Moment;
 use crate::compiling::{Finding, Task};
 use crate::store::{EscalationId, MadeOf, Solution, TraceAbout, TraceId, VersionState};
-use crate::triage::Place;
+use crate::triage::{Place, Triaged};
 use ltc_workflow::Value;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,22 +26,22 @@ pub struct Learned {
 }
 
 impl Service {
-    /// Compiles the recording `trace`, which answers the question `escalation`; where nothing is open, it is the solution of that place from now on.
-    pub(super) async fn learn(&self, escalation: &EscalationId, place: &Place, trace: TraceId, activate: bool) -> Result<Learned, Refusal> {
+    /// Compiles the recording `trace` of how `answer` was found; where nothing is open, what comes of it is the solution of that place from now on.
+    pub(super) async fn learn(&self, asked: &EscalationId, place: &Place, trace: TraceId, answer: &Triaged) -> Result<Learned, Refusal> {
         let store = self.driver.store();
         let record = store.trace(&trace).await?.ok_or_else(|| Refusal::not_found("recording", &trace.0))?;
         let input = record.about.input.is_none().then(|| place.input.clone());
-        let about =
-            TraceAbout { task: None, workflow: Some(place.workflow.clone()), escalation: Some(escalation.clone()), input: input.clone() };
-        // One that has ended says what it says; what the question carried is its input all the same.
+        let about = TraceAbout { task: None, workflow: Some(place.workflow.clone()), escalation: Some(asked.clone()), input };
+        // One that has ended says what it says.
         store.note_trace(&trace, &about, Moment::now()).await?;
         let mut task = Task { name: Some(place.solution_name().into()), ..self.task(std::slice::from_ref(&trace)).await? };
-        if let Some(input) = input {
-            task.traces.iter_mut().for_each(|document| given(document, input.clone().into()));
+        for document in &mut task.traces {
+            given(document, "input", Some(Value::Object(place.input.clone())));
+            given(document, "output", Some(answer.answer.clone()));
         }
         let compiled = self.busy(move |compiler| compiler.compile(&task)).await?;
         let is_tried = is_beyond_doubt(&compiled);
-        let state = match (is_tried, activate) {
+        let state = match (is_tried, answer.activate) {
             (true, true) => VersionState::Active,
             (true, false) => VersionState::Deployed,
             (false, _) => VersionState::Draft,
@@ -63,14 +63,5 @@ impl Service {
             version = Some(kept.into());
         }
         Ok(Learned { trace_id: trace.0.into(), version, is_tried, diagnostics: compiled.findings })
-    }
-}
-
-/// Says in a recording what it was given, where it does not say so itself.
-fn given(document: &mut Value, input: Value) {
-    if let Value::Object(object) = document
-        && !object.contains_key("input")
-    {
-        object.insert("input", input);
     }
 }

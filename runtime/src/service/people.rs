@@ -305,7 +305,7 @@ pub(super) async fn available(service: Arc<Service>, asked: GetAvailableWork, _:
     Ok(AvailableWork { count: escalations.len(), escalations })
 }
 
-pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndResolve, _: Caller) -> Result<EscalationView, Refusal> {
+pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndResolve, caller: Caller) -> Result<EscalationView, Refusal> {
     let ClaimAndResolve { escalation_id, resolver_id, payload: Exact(answer) } = asked;
     let id = EscalationId(escalation_id.into());
     let store = service.driver.store();
@@ -316,12 +316,17 @@ pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndReso
     // What was learned is kept first: where the process ends in between, the question is still open.
     let (answer, learned) = match Place::of(&record.question) {
         Some(place) => {
-            let Triaged { answer: plain, trace, activate } = Triaged::read(&answer);
-            let learned = match trace.filter(|_| is_open_to(&record, &resolver_id)) {
-                Some(trace) => Some(service.learn(&record.id, &place, TraceId(trace), activate).await?),
+            let triaged = Triaged::read(&answer);
+            let learned = match triaged.trace.clone().map(TraceId).filter(|_| is_open_to(&record, &resolver_id)) {
+                Some(trace) => {
+                    if let Some(recording) = caller.recording.filter(|recording| *recording.id() == trace) {
+                        recording.written().await;
+                    }
+                    Some(service.learn(&record.id, &place, trace, &triaged).await?)
+                }
                 None => None,
             };
-            (plain, learned)
+            (triaged.answer, learned)
         }
         None => (answer, None),
     };

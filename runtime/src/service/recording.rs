@@ -11,7 +11,7 @@ use ltc_workflow::{Object, Value};
 use smol_str::{SmolStr, format_smolstr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// The recording of one connection; it begins with the first thing that is to be written down, and ends with the connection.
 pub struct Recording {
@@ -37,6 +37,8 @@ pub(super) struct Made {
 enum Told {
     Call(Box<Made>, Moment),
     About(Box<TraceAbout>),
+    /// Somebody wants to read all that was told before.
+    Read(oneshot::Sender<()>),
 }
 
 impl Recording {
@@ -67,6 +69,14 @@ impl Recording {
         })));
     }
 
+    /// Resolves when all that was done so far can be read, or never will be.
+    pub(super) async fn written(&self) {
+        let (sender, written) = oneshot::channel();
+        self.tell(Told::Read(sender));
+        // A writer that gave up is gone, and its end of this with it.
+        let _ = written.await;
+    }
+
     fn tell(&self, told: Told) {
         let queue = self.queue.get_or_init(|| {
             let (queue, told) = mpsc::unbounded_channel();
@@ -95,6 +105,11 @@ async fn write(store: Arc<dyn Store>, begin: NewTrace, mut told: mpsc::Unbounded
     while let Some(told) = told.recv().await {
         let written = match told {
             Told::Call(made, ended_at) => writer.call(*made, ended_at).await,
+            Told::Read(reader) => {
+                // Who waited may be gone.
+                let _ = reader.send(());
+                true
+            }
             Told::About(about) => writer.store.note_trace(&id, &about, Moment::now()).await.is_ok(),
         };
         if !written {
