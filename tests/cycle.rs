@@ -97,7 +97,7 @@ fn solved_once(address: Option<String>) {
     let (question, asked) = place.question(&waiting);
     assert_eq!((text(&asked, &["type"]), text(&asked, &["data", "input"])), ("triage".to_owned(), r#"{"name":"first"}"#.to_owned()));
     place.record("t", "add", &question);
-    assert_eq!(text(&place.value(&["traces", "show", "t"]), &["document", "input"]), r#"{"name":"first"}"#);
+    assert_eq!(text(&place.value(&["traces", "show", "t"]), &["input"]), r#"{"name":"first"}"#);
     let resolved = place.value(&["resolve", &question, r#"{"answer":{"made":"by hand"},"trace_id":"t"}"#]);
     assert_eq!(text(&resolved, &["learned", "is_tried"]), "true", "{resolved:?}");
     assert_eq!(text(&resolved, &["learned", "version", "name"]), "solve-w-ask");
