@@ -9,6 +9,7 @@
 
 mod doubt;
 mod kept;
+mod nested;
 mod state;
 mod tried;
 
@@ -29,6 +30,7 @@ use futures_util::future::{BoxFuture, Either, select};
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey};
 use ltc_workflow::document::{self, ToolEffect};
 use ltc_workflow::{Object, Value, Workflow};
+use nested::Nested;
 use smol_str::{SmolStr, format_smolstr};
 use state::State;
 use std::collections::BTreeMap;
@@ -375,48 +377,5 @@ impl Durable for Journal {
 
     fn wind_down(&self) {
         self.winding_down.send_modify(|prefixes| prefixes.push(SmolStr::default()));
-    }
-}
-
-/// The part of a journal that belongs to a workflow which another one runs.
-struct Nested<'j> {
-    journal: &'j Journal,
-    scope: Scope,
-    prefix: SmolStr,
-}
-
-impl Durable for Nested<'_> {
-    fn recorded(&self) -> BTreeMap<StepKey, Ended> {
-        let state = self.journal.state();
-        let own = |(key, ended): (&StepKey, &Ended)| {
-            let key = StepKey(key.0.strip_prefix(self.prefix.as_str())?.into());
-            let ended = match ended {
-                Ended::Failed(failure) => Ended::Failed(Failure { step: Some(key.clone()), ..failure.clone() }),
-                Ended::Succeeded(value) => Ended::Succeeded(value.clone()),
-            };
-            Some((key, ended))
-        };
-        let from = StepKey(self.prefix.clone());
-        state.ended.range(from..).take_while(|(key, _)| key.0.starts_with(self.prefix.as_str())).filter_map(own).collect()
-    }
-
-    fn perform<'d>(&'d self, key: &'d StepKey, effect: &'d Effect) -> BoxFuture<'d, Result<Performed, Interrupted>> {
-        async move {
-            let full = StepKey(format_smolstr!("{}{key}", self.prefix));
-            let performed = self.journal.perform_in(&self.scope, &full, effect).await?;
-            Ok(match performed {
-                Performed::Ended(Ended::Failed(failure)) => Performed::Ended(Ended::Failed(Failure { step: Some(key.clone()), ..failure })),
-                performed => performed,
-            })
-        }
-        .boxed()
-    }
-
-    fn settle(&self) -> BoxFuture<'_, Result<(), Interrupted>> {
-        self.journal.settle()
-    }
-
-    fn wind_down(&self) {
-        self.journal.winding_down.send_modify(|prefixes| prefixes.push(self.prefix.clone()));
     }
 }

@@ -51,6 +51,7 @@ mod tests {
             "workflow: W\nsteps: []\n".to_string(),
             "workflow: w\nversion: 0\nsteps: []\n".to_string(),
             "workflow: w\nsteps: []\noutputs: 1\n".to_string(),
+            "workflow: w\nsteps: []\ntriage: often\n".to_string(),
             "workflow: w\nsteps: []\ninputs: { a: string }\n".to_string(),
             "workflow: w\nsteps: []\nsecrets: [A-B]\n".to_string(),
             "workflow: w\nsteps: []\nservers: { g: { command: x, url: y } }\n".to_string(),
@@ -73,6 +74,7 @@ mod tests {
             step("for: { each: x, in: y, at_once: 0 }, steps: []"),
             step("repeat: { at_most: 1 }, steps: []"),
             step("escalate: { role: r, message: m, priority: 5 }"),
+            step("escalate: { role: r, message: m, triage: 1 }"),
             step("wait: 1s, retry: { attempts: 0 }"),
             step("wait: 1s, catch: {}"),
         ];
