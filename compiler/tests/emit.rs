@@ -37,10 +37,12 @@ fn emitted(server: &str, tool: &str, described: &str, arguments: &[(String, Valu
         let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{}: {}", text(key), json::to_string(value))).collect();
         format!("{{{}}}", entries.join(", "))
     };
-    let properties: Vec<(String, Value)> = arguments.iter().map(|(key, value)| (key.clone(), schema(value, described))).collect();
+    let mut properties: Vec<(String, Value)> = arguments.iter().map(|(key, value)| (key.clone(), schema(value, described))).collect();
+    properties.push(("inner of the schema".to_owned(), object_schema(described)));
     let trace = format!(
         r#"{{"format": "ltc.trace/1", "task": {0}, "input": {{}}, "servers": {{{1}: {{"command": "x", "tools": [{{"name": {2}, "description": {0},
-            "inputSchema": {{"type": "object", "properties": {3}}}, "outputSchema": {{"type": "object", "properties": {3}}}}}]}}}},
+            "inputSchema": {{"type": "object", "description": {0}, "properties": {3}}},
+            "outputSchema": {{"type": "object", "description": {0}, "properties": {3}}}}}]}}}},
             "calls": [{{"id": "c", "server": {1}, "tool": {2}, "arguments": {4}, "result": {{"structuredContent": {4}}}}}], "output": {4}}}"#,
         text(described),
         text(server),
@@ -57,6 +59,13 @@ fn emitted(server: &str, tool: &str, described: &str, arguments: &[(String, Valu
 fn schema(value: &Value, described: &str) -> Value {
     let kind = value.type_name();
     [("type", Value::from(kind)), ("description", Value::from(described))].into_iter().collect::<ltc_workflow::Object>().into()
+}
+
+/// An object with a field of its own, which becomes a struct.
+fn object_schema(described: &str) -> Value {
+    let field = [("field", schema(&Value::from(""), described))].into_iter().collect::<ltc_workflow::Object>();
+    let entries = [("type", Value::from("object")), ("description", Value::from(described)), ("properties", field.into())];
+    entries.into_iter().collect::<ltc_workflow::Object>().into()
 }
 
 /// The texts of all literals in a file, and its code without them.
@@ -97,6 +106,12 @@ fn check(server: &str, tool: &str, described: &str, arguments: &[(String, Value)
         let whole = headed(file.path, &file.text, "document");
         assert_eq!(is_untouched(&whole), (file.path != "workflow.yaml").then_some(true), "{}", file.path);
         if file.path.ends_with(".rs") {
+            // Documentation is lines of words: `cargo test` runs what stands in a fence.
+            for line in whole.lines().map(str::trim_start) {
+                let is_doc = line.starts_with("///") || line.starts_with("//!");
+                let is_wild = ["/**", "/*!", "#[doc"].iter().any(|other| line.starts_with(other));
+                assert!(!is_wild && !(is_doc && (line.contains("```") || line.contains("~~~"))), "{line}");
+            }
             let (more, code) = read(&whole);
             texts.extend(more);
             // A word of a name may become a part of a name; it never does anything.

@@ -7,6 +7,7 @@ use super::names::Names;
 use super::scope::{Around, Scope, Var};
 use super::steps::{KnownTool, length};
 use super::types::{Field, Home, Record, RecordId, Ty, Types};
+use super::words::code;
 use ltc_workflow::document::{Step, StepKind};
 use ltc_workflow::expr::Expr;
 use ltc_workflow::expr::names::Reference;
@@ -72,6 +73,7 @@ fn input_type(source: &Source<'_>, types: &mut Types) -> RecordId {
     let mut fields = Vec::new();
     for (key, schema) in source.workflow.inputs.iter() {
         let ty = types.of_schema(schema, key, Home::Lib);
+        types.describe(&ty, &format!("What stands under {}", code(key)));
         // A default is taken as it is, whatever the schema says of it.
         let given = runs.iter().filter_map(|run| run.get("input")?.get(key)).chain(schema.get("default"));
         let ty = if given.into_iter().all(|value| types.fits(&ty, value)) { ty } else { Ty::Value };

@@ -13,7 +13,7 @@ use ltc_workflow::template::Template;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use smol_str::SmolStr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Writer<'_, '_> {
     pub(super) fn lib(mut self) -> Written {
@@ -124,8 +124,9 @@ impl Writer<'_, '_> {
             }
             Maybe::Never => super::literals::null(),
         };
-        let (ty, value) = (self.scope.types.rust(&code.ty, Home::Lib), code.value());
-        (alias(ty), quote!(Ok(#value)))
+        let ty = self.scope.types.rust(&code.ty, Home::Lib);
+        let value = moved(vec![code.value()]);
+        (alias(ty), quote!(Ok(#(#value)*)))
     }
 
     pub(super) fn output_struct(&mut self, entries: &[(SmolStr, Template)]) -> (Vec<TokenStream>, TokenStream) {
@@ -141,12 +142,43 @@ impl Writer<'_, '_> {
                 Maybe::Sometimes(found) => (found.ty.clone(), true, found.by_value()),
                 Maybe::Never => (Ty::Value, true, quote!(None)),
             };
-            values.push(quote!(#name: #value));
+            values.push(value);
             fields.push(Field { key: key.clone(), name, ty, optional, doc: None });
         }
         let doc = "What a run gives.".to_owned();
+        let named: Vec<TokenStream> =
+            fields.iter().map(|field| &field.name).zip(moved(values)).map(|(name, value)| quote!(#name: #value)).collect();
         self.scope.types.add(Record { home: Home::Lib, name: Ident::new("Output", Span::call_site()), doc, fields, other: None });
-        (Vec::new(), quote!(Ok(Output { #(#values,)* })))
+        (Vec::new(), quote!(Ok(Output { #(#named,)* })))
+    }
+}
+
+/// The last values of a function: what is only named once more is given away and not copied.
+fn moved(values: Vec<TokenStream>) -> Vec<TokenStream> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    values.iter().for_each(|value| count(value.clone(), &mut counts));
+    let given_away = |value: TokenStream| {
+        let tokens: Vec<TokenTree> = value.clone().into_iter().collect();
+        match tokens.as_slice() {
+            [TokenTree::Ident(name), TokenTree::Punct(_), TokenTree::Ident(clone), TokenTree::Group(nothing)]
+                if clone == "clone" && nothing.stream().is_empty() && counts.get(&name.to_string()) == Some(&1) =>
+            {
+                quote!(#name)
+            }
+            _ => value,
+        }
+    };
+    values.into_iter().map(given_away).collect()
+}
+
+/// How often each identifier is there.
+fn count(tokens: TokenStream, found: &mut BTreeMap<String, usize>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => *found.entry(ident.to_string()).or_default() += 1,
+            TokenTree::Group(group) => count(group.stream(), found),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
     }
 }
 

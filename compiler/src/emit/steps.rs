@@ -91,6 +91,7 @@ impl Writer<'_, '_> {
             Some(schema) => self.scope.types.of_schema(&schema, &format!("{name} result"), Home::Tools),
             None => Ty::Value,
         };
+        self.scope.types.describe(&answer, &format!("What {} answers", code(tool)));
         // A schema is believed as far as the recording bears it out.
         let answer = if calls.iter().all(|call| self.scope.types.fits(&answer, &call.result)) { answer } else { Ty::Value };
         KnownTool { arguments, answer, server: server.clone(), tool: tool.clone() }

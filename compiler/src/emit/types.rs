@@ -5,6 +5,7 @@
 //! limits, `oneOf`) is left to the server, which checks it anyway.
 
 use super::names::Names;
+use super::words::{code, words};
 use ltc_workflow::{Object, Value};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -59,7 +60,7 @@ pub struct Record {
     pub home: Home,
     /// Its name.
     pub name: Ident,
-    /// What it is.
+    /// What it is; words of others are told as [`words`] tells them.
     pub doc: String,
     /// Its fields.
     pub fields: Vec<Field>,
@@ -120,6 +121,22 @@ impl Types {
     pub fn add(&mut self, record: Record) -> RecordId {
         self.records.push(record);
         RecordId(self.records.len() - 1)
+    }
+
+    /// Says what the structs in `ty` are of which their schemas say nothing: `what` itself, or parts of it.
+    pub fn describe(&mut self, ty: &Ty, what: &str) {
+        match ty {
+            Ty::Record(id) => {
+                if let Some(record) = self.records.get_mut(id.0).filter(|record| record.doc.is_empty()) {
+                    record.doc = format!("{what}.");
+                }
+            }
+            Ty::Nullable(inner) => self.describe(inner, what),
+            Ty::List(item) => self.describe(item, &format!("An item of {}", uncapitalized(what))),
+            Ty::Map(value) => self.describe(value, &format!("A value in {}", uncapitalized(what))),
+            Ty::Tuple(items) => items.iter().for_each(|item| self.describe(item, &format!("An item of {}", uncapitalized(what)))),
+            Ty::Value | Ty::Text | Ty::Bool | Ty::Number | Ty::Nothing | Ty::Object => {}
+        }
     }
 
     /// The type as it is written in `home`.
@@ -321,7 +338,7 @@ impl Reader<'_> {
         let name_in_rust = self.types.name(self.home, name);
         let mut names = Names::default();
         let fields = self.fields(schema, name, &mut names, depth);
-        let doc = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let doc = schema.get("description").and_then(Value::as_str).map(words).unwrap_or_default();
         let other = Some(names.snake("other"));
         Ty::Record(self.types.add(Record { home: self.home, name: name_in_rust, doc, fields, other }))
     }
@@ -332,10 +349,17 @@ impl Reader<'_> {
         let mut fields = Vec::new();
         for (key, property) in properties.iter() {
             let ty = self.ty(property, &format!("{name} {key}"), depth + 1);
+            self.types.describe(&ty, &format!("What stands under {}", code(key)));
             let doc = property.get("description").and_then(Value::as_str).map(str::to_owned);
             let optional = !required.iter().any(|name| *name == key.as_str());
             fields.push(Field { key: key.clone(), name: names.snake(key), ty, optional, doc });
         }
         fields
     }
+}
+
+/// `text` as it goes on within a sentence.
+fn uncapitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -34,10 +34,10 @@ pub fn code(text: &str) -> String {
     format!("`{line}`")
 }
 
-/// A doc comment of these lines.
+/// A doc comment of these lines. Whatever stands in one, it stays one: a second line could be a fence, and what is behind it a test that is run.
 pub fn doc(lines: &[String]) -> TokenStream {
     let lines = lines.iter().map(|line| {
-        let line = if line.is_empty() { String::new() } else { format!(" {line}") };
+        let line = if line.is_empty() { String::new() } else { format!(" {}", line.replace(char::is_control, " ")) };
         Literal::string(&line)
     });
     quote!(#(#[doc = #lines])*)
