@@ -3,8 +3,9 @@
 use crate::must::{self, Must};
 use crate::support::world;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_compiler::emit::File;
 use ltc_compiler::trace::{Outcome, Trace};
-use ltc_compiler::{Compilation, Options, compile, hints, ingest};
+use ltc_compiler::{Compilation, Options, compile, emit_rust, hints, ingest};
 use ltc_workflow::advance::Start;
 use ltc_workflow::{Object, Value, Workflow, json, yaml};
 use std::collections::BTreeSet;
@@ -140,6 +141,12 @@ impl Case {
             explanation: compilation.explanation.to_text(),
             compilation,
         }
+    }
+
+    /// The crate that is written of it.
+    pub fn rust(&self, made: &Made) -> Result<Vec<File>, String> {
+        let traces: Vec<Trace> = self.recordings.iter().map(|(_, trace)| trace.clone()).collect();
+        emit_rust(&made.compilation, &traces, &made.print, None)
     }
 
     /// Everything about `made` that must be otherwise.

@@ -4,16 +4,20 @@
 //! that says what the trap is and what is right. `expect/must.yaml` states what must be so, reasoned out before the compiler was asked;
 //! recordings in `worlds/` are other runs of the same task, which the compiled workflow must do as well, call for call. The snapshots beside
 //! it (`workflow.yaml`, `diagnostics.txt`, `explain.txt`) show everything else; `INSTA_UPDATE=always cargo test -p ltc-compiler --test
-//! cases` rewrites them, and the diff is the review. A case whose must.yaml does not hold shows no snapshot, and fails.
+//! cases` rewrites them, and the diff is the review. A case whose must.yaml does not hold shows no snapshot, and fails. Of some cases, and of
+//! the demo, the Rust is a snapshot too (`rust`).
 
 #![allow(clippy::disallowed_methods)] // Folders are read.
 
 mod case;
 mod must;
+mod rust;
 #[path = "../support/mod.rs"]
 mod support;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use ltc_compiler::{Options, compile, emit_rust, ingest};
+use ltc_workflow::yaml;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +31,9 @@ fn main() {
         let pending = case::must(&folder).is_ok_and(|must| must.pending);
         Trial::test(name, move || check(&folder)).with_ignored_flag(pending)
     };
-    libtest_mimic::run(&Arguments::from_args(), folders.into_iter().map(trial).collect()).exit();
+    let mut trials: Vec<Trial> = folders.into_iter().map(trial).collect();
+    trials.push(Trial::test("demo-as-rust", check_demo));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
 fn check(folder: &Path) -> Result<(), Failed> {
@@ -52,5 +58,18 @@ fn check(folder: &Path) -> Result<(), Failed> {
         insta::assert_snapshot!("diagnostics.txt", made.diagnostics);
         insta::assert_snapshot!("explain.txt", made.explanation);
     });
+    if rust::is_shown(folder) {
+        rust::compare(folder, &case.rust(&made)?)?;
+    }
+    Ok(())
+}
+
+fn check_demo() -> Result<(), Failed> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/demo");
+    let recording = fs::read(folder.join("late-orders.json"))?;
+    let traces = ingest::read("late-orders.json", &recording, None).map_err(|errors| format!("{errors:?}"))?.traces;
+    let made = compile(&traces, &Options { record: true, ..Options::default() });
+    let document = made.workflow.as_ref().map(yaml::print).ok_or("nothing was compiled")?;
+    rust::compare(&folder, &emit_rust(&made, &traces, &document, None)?)?;
     Ok(())
 }
