@@ -47,7 +47,7 @@ pub async fn every_operation_and_every_active_workflow_is_a_tool_and_nothing_els
             let seen: BTreeSet<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
             assert_eq!(seen.len(), tools.len(), "no name comes twice");
             let mut expected = of_server(server);
-            if server == serve::WORKFLOWS {
+            if [serve::WORKFLOWS, serve::GATEWAY].contains(&server) {
                 expected.extend(workflows.clone());
             }
             assert_eq!(seen, expected, "{server}");
