@@ -27,8 +27,9 @@ pub async fn serve(workflows: Vec<NativeWorkflow>, log: Arc<dyn Log>) -> Result<
     let connections = Arc::new(Connections::new(Connector { log, limits: Limits::default() }));
     let driver = Driver::new(store, connections.clone(), BTreeMap::new(), Arc::new(ProcessEnvironment));
     let service = Service::new(Arc::new(driver.with_native(workflows.iter().cloned())?));
+    let library = Value::array(workflows.iter().map(|workflow| Value::from(workflow.document())).collect::<Vec<_>>());
     for workflow in &workflows {
-        deploy(&service, workflow.document()).await?;
+        deploy(&service, workflow.document(), &library).await?;
     }
     let (ending, mut ended) = tokio::sync::watch::channel(false);
     let serving = async {
@@ -42,9 +43,10 @@ pub async fn serve(workflows: Vec<NativeWorkflow>, log: Arc<dyn Log>) -> Result<
     served.map_err(|problem| problem.message)
 }
 
-async fn deploy(service: &Arc<Service>, document: &str) -> Result<(), String> {
+/// Keeps a workflow, with those of `library` that it runs, whatever their order. Where it is kept already, nothing changes.
+async fn deploy(service: &Arc<Service>, document: &str, library: &Value) -> Result<(), String> {
     let Some(operation) = Operation::named("deploy_workflow") else { return Err("there is no operation deploy_workflow".to_owned()) };
-    let input: Object = [("document", Value::from(document))].into_iter().collect();
+    let input: Object = [("document", Value::from(document)), ("library", library.clone())].into_iter().collect();
     let caller = Caller::new(Arc::new(Unobserved));
     let deployed = operation.call(service, &Value::Object(input), caller).await;
     deployed.map(drop).map_err(|refusal| refusal.message)

@@ -25,7 +25,7 @@ const KEYS: [&str; 5] = ["first", "each[0]/note", "each[1]/note", "each[2]/note"
 fn main() -> ExitCode {
     match std::env::var("LTC_TEST_BE").as_deref() {
         Ok("tools") => return tools::serve(),
-        Ok("crate") => return ltc_runtime::native::main([workflow(&Arc::default())]),
+        Ok("crate") => return ltc_runtime::native::main([outer(), workflow(&Arc::default())]),
         _ => {}
     }
     let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
@@ -96,6 +96,15 @@ async fn noting(cx: Context, input: Value) -> Result<Value, Stop> {
     }
     let last = cx.call("last", || Ok(Note(first.key("n")?.clone()))).await?;
     Ok(lang::object([("noted", each.to_value()), ("last", last.key("n")?.clone())]))
+}
+
+/// A workflow that runs the other one, and comes before it.
+fn outer() -> NativeWorkflow {
+    let document = "workflow: outer\nversion: 1\nsteps:\n  - id: inner\n    run: noting\n    with: { items: [] }\noutput: \"${{ steps.inner.last }}\"\n";
+    NativeWorkflow::new(document, |cx: Context, _: Value| async move {
+        let inner = cx.step("inner").run("noting", || Ok(lang::object([("items", Value::array(Vec::new()))]))).await?;
+        cx.eval("inner", || Ok(inner.key("last")?.clone()))
+    })
 }
 
 /// A store, the tools of its runs, and how often Rust did one.

@@ -44,9 +44,11 @@ pub async fn twice() -> Result<(), Failed> {
         assert_eq!(given, Some(&expected), "{answer:?}");
     }
     let store = store::open(&place.display().to_string()).await?;
-    let versions = store.versions(VersionFilter { name: Some("noting".into()), state: None, after: None, limit: 10 }).await?;
-    let versions: Vec<(u32, VersionState)> = versions.iter().map(|version| (version.version, version.state)).collect();
-    assert_eq!(versions, [(1, VersionState::Active)]);
+    for name in ["noting", "outer"] {
+        let versions = store.versions(VersionFilter { name: Some(name.into()), state: None, after: None, limit: 10 }).await?;
+        let versions: Vec<(u32, VersionState)> = versions.iter().map(|version| (version.version, version.state)).collect();
+        assert_eq!(versions, [(1, VersionState::Active)], "{name}");
+    }
     let runs = store.runs(RunFilter { status: Some(Status::Done), workflow: None, after: None, limit: 10 }).await?;
     assert_eq!(runs.len(), 2);
     Ok(())
