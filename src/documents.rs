@@ -5,8 +5,11 @@ use crate::files;
 use crate::report::Report;
 use crate::traces::said;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_runtime::preflight;
 use ltc_workflow::yaml::{self, Problem};
 use ltc_workflow::{Value, Workflow};
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The text of the file `path`.
@@ -52,4 +55,29 @@ pub fn refused(problems: &[Problem], path: &Path, report: &Report) -> Exit {
         });
     }
     Exit::Invalid
+}
+
+/// How many workflows one may lead to.
+const MOST_WORKFLOWS: usize = 64;
+
+/// The workflows that `workflow` runs, and that those run: each lies beside it, in a file of its name.
+pub fn library(workflow: &Workflow, path: &Path, report: &Report) -> Result<BTreeMap<SmolStr, Workflow>, Exit> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut found: BTreeMap<SmolStr, Workflow> = BTreeMap::new();
+    let mut wanted: Vec<SmolStr> = preflight::runs(workflow).into_iter().collect();
+    while let Some(name) = wanted.pop() {
+        // A workflow's name has no dots and slashes: it cannot lead out of the folder.
+        let beside = ["yaml", "yml"].map(|extension| folder.join(format!("{name}.{extension}")));
+        let Some(file) = beside.iter().find(|file| file.is_file()).filter(|_| name != workflow.name && !found.contains_key(&name)) else {
+            continue;
+        };
+        if found.len() == MOST_WORKFLOWS {
+            let message = format!("the workflow leads to more than {MOST_WORKFLOWS} others");
+            return Err(said(&[Diagnostic::new(Severity::Error, "too-many-workflows", files::name(path), message)], Exit::Invalid, report));
+        }
+        let read = read(file, report)?;
+        wanted.extend(preflight::runs(&read));
+        found.insert(name, read);
+    }
+    Ok(found)
 }

@@ -14,6 +14,7 @@ mod operations;
 mod people;
 mod recording;
 mod refusal;
+mod run_views;
 mod runs;
 mod server_said;
 mod server_views;
@@ -36,9 +37,10 @@ pub use people::{
 };
 pub use recording::Recording;
 pub use refusal::{Code, Place, Refusal, refusal_schema};
-pub use runs::{
-    Begun, CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
+pub use run_views::{
+    CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
 };
+pub use runs::Begun;
 pub use server_views::{
     AddMcpServer, CallMcpTool, ConnectMcpServer, DisconnectMcpServer, GetMcpServer, ImportMcpServers, Imported, ListMcpServers,
     ListMcpTools, McpServerList, McpServerStatus, McpServerSummary, McpServerView, McpToolList, McpToolResult, RefusedServer,

@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
 
 fn deployed(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let workflow = documents::read(&arguments.workflow, report)?;
-    let library = super::run::library(&workflow, &arguments.workflow, report)?;
+    let library = documents::library(&workflow, &arguments.workflow, report)?;
     let input = entries([
         ("document", Some(Value::from(yaml::print(&workflow).as_str()))),
         ("library", Some(library.values().map(|other| Value::from(yaml::print(other).as_str())).collect())),

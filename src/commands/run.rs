@@ -1,36 +1,31 @@
 //! `ltc run`: a workflow, run. The output goes to stdout as JSON, and nothing else does.
 
+mod memory;
+
 use super::printed;
 use crate::due::until_due;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
-use crate::opened::{self, ServerArguments, StoreArguments, WithOurselves};
+use crate::opened::{self, ServerArguments, StoreArguments};
 use crate::progress::Progress;
 use crate::report::{Report, from_problem};
 use crate::traces::said;
 use crate::{documents, files};
 use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
-use ltc_runtime::clock::{Moment, unique_name};
 use ltc_runtime::definition::Bundle;
 use ltc_runtime::drive::{Asked, Left};
 use ltc_runtime::durable::{Interrupted, Stop};
 use ltc_runtime::engine::Rest;
-use ltc_runtime::journal::Journal;
-use ltc_runtime::perform::RunName;
-use ltc_runtime::preflight;
 use ltc_runtime::problem::Problem;
-use ltc_runtime::run::{Given, Request, prepare};
 use ltc_runtime::service::{Begun, Refusal, RunStatus, RunView, Service};
 use ltc_runtime::store::RunId;
 use ltc_workflow::advance::{Effect, Failure, StepKey};
-use ltc_workflow::{Value, Workflow, json};
+use ltc_workflow::{Value, json};
 use smol_str::SmolStr;
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::watch;
 
 /// Run a workflow
 #[derive(Args, Debug)]
@@ -86,7 +81,7 @@ fn ready(arguments: &Arguments, report: &Report) -> Result<(What, Value), Exit> 
         Some(name) => What::Deployed(name.into()),
         None => {
             let workflow = documents::read(&arguments.workflow, report)?;
-            let library = library(&workflow, &arguments.workflow, report)?;
+            let library = documents::library(&workflow, &arguments.workflow, report)?;
             What::Document(Box::new(Bundle { workflow, library }))
         }
     };
@@ -114,36 +109,11 @@ pub fn argument(option: &'static str, given: &str, report: &Report) -> Result<Va
     })
 }
 
-/// How many workflows one may lead to.
-const MOST_WORKFLOWS: usize = 64;
-
-/// The workflows that `workflow` runs, and that those run: each lies beside it, in a file of its name.
-pub fn library(workflow: &Workflow, path: &Path, report: &Report) -> Result<BTreeMap<SmolStr, Workflow>, Exit> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut found: BTreeMap<SmolStr, Workflow> = BTreeMap::new();
-    let mut wanted: Vec<SmolStr> = preflight::runs(workflow).into_iter().collect();
-    while let Some(name) = wanted.pop() {
-        // A workflow's name has no dots and slashes: it cannot lead out of the folder.
-        let beside = ["yaml", "yml"].map(|extension| folder.join(format!("{name}.{extension}")));
-        let Some(file) = beside.iter().find(|file| file.is_file()).filter(|_| name != workflow.name && !found.contains_key(&name)) else {
-            continue;
-        };
-        if found.len() == MOST_WORKFLOWS {
-            let message = format!("the workflow leads to more than {MOST_WORKFLOWS} others");
-            return Err(said(&[Diagnostic::new(Severity::Error, "too-many-workflows", files::name(path), message)], Exit::Invalid, report));
-        }
-        let read = documents::read(file, report)?;
-        wanted.extend(preflight::runs(&read));
-        found.insert(name, read);
-    }
-    Ok(found)
-}
-
 async fn go(what: What, input: Value, arguments: &Arguments, report: Report) -> Exit {
     let progress = Arc::new(Progress::new(report));
     let mut interrupts = Interrupts::new();
     let exit = match what {
-        What::Document(bundle) if arguments.ephemeral => in_memory(*bundle, &input, arguments, &progress, &mut interrupts).await,
+        What::Document(bundle) if arguments.ephemeral => memory::in_memory(*bundle, &input, arguments, &progress, &mut interrupts).await,
         what => kept(what, &input, arguments, &progress, &mut interrupts).await,
     };
     progress.finish();
@@ -415,73 +385,4 @@ async fn waits(service: &Arc<Service>, id: &RunId, progress: &Progress) -> Exit 
         report.say(&problem.help(format!("`ltc resolve {escalation} ANSWER` answers, `ltc resume {}` goes on then", id.0)));
     }
     Exit::Waiting
-}
-
-/// A run that lives in memory.
-async fn in_memory(bundle: Bundle, input: &Value, arguments: &Arguments, progress: &Arc<Progress>, interrupts: &mut Interrupts) -> Exit {
-    let servers = match arguments.servers.read(&progress.report()) {
-        Ok(servers) => servers,
-        Err(exit) => return exit,
-    };
-    let Bundle { workflow, library } = bundle;
-    let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
-    let (input, registry) = (Given::Plain(input), BTreeMap::new());
-    let request = Request { workflow, library, input, servers: &servers, registry: &registry, environment: &WithOurselves, run };
-    let prepared = match prepare(request) {
-        Ok(prepared) => prepared,
-        Err(problems) => {
-            progress.report().say_problems(problems);
-            return Exit::Invalid;
-        }
-    };
-    let adapter = arguments.servers.adapter(progress.clone());
-    let connected = tokio::select! {
-        connected = prepared.connect(adapter.clone()) => connected,
-        () = interrupts.next() => return unkept(progress, "no step was done"),
-    };
-    let exit = match connected {
-        Ok((run, drifted)) => match is_accepted(drifted, arguments, progress) {
-            Ok(()) => {
-                let (_stop, stopped) = watch::channel(None);
-                let journal = Journal::in_memory(run.world(), progress.clone(), stopped);
-                tokio::select! {
-                    rest = run.go(&journal, progress.as_ref()) => shown(rest, &run.redactor(), progress),
-                    () = interrupts.next() => unkept(progress, "calls under way may have done something or not"),
-                }
-            }
-            Err(exit) => exit,
-        },
-        Err(problems) => {
-            problems.into_iter().for_each(|problem| progress.say(&from_problem(problem, Severity::Error)));
-            Exit::Failed
-        }
-    };
-    close(adapter.as_ref(), interrupts).await;
-    exit
-}
-
-fn unkept(progress: &Progress, what: &str) -> Exit {
-    progress.say(&Diagnostic::new(Severity::Error, "interrupted", "", format!("the run was interrupted; {what}")));
-    Exit::Interrupted
-}
-
-fn shown(rest: Rest, redactor: &ltc_runtime::secrets::Redactor, progress: &Progress) -> Exit {
-    progress.finish();
-    let report = progress.report();
-    match rest {
-        Rest::Done(output) => printed_output(&redactor.value(&output), &report),
-        Rest::Failed(failure) => said(&[failed(failure)], Exit::Failed, &report),
-        Rest::Waiting { steps, wake_at: _ } => said(&steps.iter().map(cannot_wait).collect::<Vec<_>>(), Exit::Waiting, &report),
-        Rest::Interrupted(_) => unkept(progress, "calls under way may have done something or not"),
-    }
-}
-
-fn cannot_wait((key, effect): &(StepKey, Effect)) -> Diagnostic {
-    let asked = match effect {
-        Effect::Escalate { role, message, .. } => format!("{role} is asked: {message}"),
-        Effect::Run { workflow, .. } => format!("the workflow {workflow} asks a person"),
-        Effect::Call { .. } | Effect::Sleep(_) => "it waits".to_owned(),
-    };
-    let message = format!("{asked}\nA run that lives in memory cannot wait for a person: it ends here, and what it did stays done.");
-    Diagnostic::new(Severity::Error, "waiting-for-a-person", format!("step {key}"), message).help("without --ephemeral the run is kept")
 }

@@ -1,6 +1,6 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
-use super::{Caller, Refusal, Service, compile, compiler_views, exact, people, runs, server_views, servers, traces, workflows};
+use super::{Caller, Refusal, Service, compile, compiler_views, exact, people, run_views, runs, server_views, servers, traces, workflows};
 use crate::approximate::{Inexact, to_serde};
 use crate::problem::Problem;
 use crate::service::refusal::Code;
@@ -184,27 +184,27 @@ pub const OPERATIONS: &[Operation] = &[
         "Show one workflow: its schemas, its steps, its document, where it comes from, and its versions."),
     operation!("invoke_workflow", Kind::Runs, mcp: WORKFLOWS, command: At("run"),
         rest: Rest::At(Verb::Post, "/api/workflows/{workflow_name}/invoke"),
-        runs::InvokeWorkflow => runs::RunView, runs::invoke,
+        run_views::InvokeWorkflow => run_views::RunView, runs::invoke,
         "Run a workflow. Waits for its end, or with `async` returns the id of the run at once; `get_run` asks for it."),
     operation!("get_run", Kind::Reads, mcp: WORKFLOWS, command: At("runs show"),
         rest: Rest::At(Verb::Get, "/api/runs/{run_id}"),
-        runs::GetRun => runs::RunView, runs::get,
+        run_views::GetRun => run_views::RunView, runs::get,
         "Ask how a run stands: its output or failure when it has ended, what it waits for, and with `events` its journal."),
     operation!("list_runs", Kind::Reads, mcp: WORKFLOWS, command: At("runs"),
         rest: Rest::At(Verb::Get, "/api/runs"),
-        runs::ListRuns => runs::RunList, runs::list,
+        run_views::ListRuns => run_views::RunList, runs::list,
         "List runs, the newest first."),
     operation!("cancel_run", Kind::Ends, mcp: WORKFLOWS, command: At("cancel"),
         rest: Rest::At(Verb::Post, "/api/runs/{run_id}/cancel"),
-        runs::CancelRun => runs::RunView, runs::cancel,
+        run_views::CancelRun => run_views::RunView, runs::cancel,
         "Cancel a run: a step that is under way is brought to its end, and no other is begun."),
     operation!("resume_run", Kind::Runs, mcp: WORKFLOWS, command: At("resume"),
         rest: Rest::At(Verb::Post, "/api/runs/{run_id}/resume"),
-        runs::ResumeRun => runs::RunView, runs::resume,
+        run_views::ResumeRun => run_views::RunView, runs::resume,
         "Go on now with a run that waits, instead of when its time comes. What has ended is not done again."),
     operation!("prune_runs", Kind::Ends, mcp: Exempt("taking results away is for the people who keep the store, not for agents"), command: At("runs prune"),
         rest: Rest::At(Verb::Delete, "/api/runs"),
-        runs::PruneRuns => runs::Pruned, runs::prune,
+        run_views::PruneRuns => run_views::Pruned, runs::prune,
         "Take out runs that ended long ago, with their journals and questions."),
     operation!("deploy_workflow", Kind::Adds, mcp: COMPILER, command: At("deploy"),
         rest: Rest::At(Verb::Post, "/api/workflows"),
