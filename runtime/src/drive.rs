@@ -99,6 +99,7 @@ pub struct Checked {
 }
 
 /// A run whose servers are there, and of which nothing is kept yet.
+#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "the operations begin it"))]
 pub struct Connected {
     pub(crate) run: Run,
     pub(crate) new: NewRun,

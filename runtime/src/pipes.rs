@@ -89,6 +89,7 @@ fn write_lines(mut written: mpsc::Receiver<Written>) {
 ///
 /// # Errors
 /// Where stdout is closed.
+#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "the servers answer with it"))]
 pub(crate) async fn write(out: &mpsc::Sender<Written>, line: Vec<u8>) -> std::io::Result<()> {
     let closed = || std::io::Error::new(std::io::ErrorKind::BrokenPipe, "stdout is closed");
     let (done, is_done) = oneshot::channel();
