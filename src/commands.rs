@@ -26,6 +26,7 @@ use crate::exit::Exit;
 use crate::report::Report;
 use clap::Subcommand;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
+use ltc_runtime::text;
 use ltc_workflow::{Value, json};
 use std::io::IsTerminal;
 
@@ -85,6 +86,25 @@ pub fn run(command: Command, report: Report) -> Exit {
 /// Prints a result; how the command ends follows from whether that worked.
 fn printed(text: &str, exit: Exit, report: &Report) -> Exit {
     written(crate::report::print(text), exit, report)
+}
+
+/// Prints a list, a line for each entry under `key`; where there is another page, says which option leads to it. For machines it is JSON.
+fn print_list(list: &Value, key: &str, next: (&str, &str), line: impl Fn(&Value) -> String, report: &Report) -> Exit {
+    if report.json {
+        return print_value(list, report);
+    }
+    let entries = list.get(key).and_then(Value::as_array).unwrap_or_default();
+    let out: String = entries.iter().map(|entry| line(entry) + "\n").collect();
+    let (field, option) = next;
+    if let Some(next) = list.get(field).filter(|next| !next.is_null()) {
+        report.tell("more", &format!("there are more: {option} {}", json::to_string(next)));
+    }
+    printed(&out, Exit::Done, report)
+}
+
+/// The text of a field of an entry, on one line.
+fn text_in(entry: &Value, field: &str) -> String {
+    text::one_line(entry.get(field).and_then(Value::as_str).unwrap_or_default())
 }
 
 /// Prints a value as JSON: over several lines for people, in one for machines.

@@ -27,6 +27,19 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     }
 }
 
+/// The bytes that an argument stands for: itself, `@` and the name of a file, or `-` for stdin; and what messages call where they come from, `itself` where
+/// they are the argument.
+///
+/// # Errors
+/// `cannot-read`, with the reason.
+pub fn given(itself: &str, argument: &str) -> Result<(String, Vec<u8>), Diagnostic> {
+    let path = argument.strip_prefix('@').or((argument == "-").then_some(argument));
+    match path.map(Path::new) {
+        Some(path) => Ok((name(path), read(path)?)),
+        None => Ok((itself.to_owned(), argument.as_bytes().to_vec())),
+    }
+}
+
 /// The name by which messages call `path`.
 pub fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() }

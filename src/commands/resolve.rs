@@ -1,6 +1,6 @@
 //! `ltc resolve`: the questions that runs and agents ask people, and the answers.
 
-use super::{print_value, printed};
+use super::{print_list, print_value, text_in};
 use crate::exit::Exit;
 use crate::files;
 use crate::opened::{self, StoreArguments, entries};
@@ -8,10 +8,7 @@ use crate::report::Report;
 use crate::traces::said;
 use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
-use ltc_runtime::text;
 use ltc_workflow::{Value, json};
-use std::fmt::Write as _;
-use std::path::Path;
 
 /// List open questions, show one, or answer it
 #[derive(Args, Debug)]
@@ -49,12 +46,7 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
 }
 
 fn resolve(question: &str, answer: &str, arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
-    let bytes = match answer.strip_prefix('@') {
-        Some(path) => files::read(Path::new(path)),
-        None if answer == "-" => files::read(Path::new("-")),
-        None => Ok(answer.as_bytes().to_vec()),
-    };
-    let bytes = bytes.map_err(|problem| said(&[problem], Exit::Usage, report))?;
+    let (_, bytes) = files::given("", answer).map_err(|problem| said(&[problem], Exit::Usage, report))?;
     let payload = json::parse(&bytes).map_err(|error| {
         let problem = Diagnostic::new(Severity::Error, "invalid-answer", "", format!("the answer is no JSON: {error}"));
         said(&[problem.help("a text is written with its quotes: '\"yes\"'")], Exit::Invalid, report)
@@ -74,15 +66,10 @@ fn resolve(question: &str, answer: &str, arguments: &Arguments, report: &Report)
 fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let input = entries([("role", arguments.role.as_deref().map(Value::from)), ("limit", Some(1000_i64.into()))]);
     let work = opened::operate(&arguments.store, "get_available_work", input, report)?;
-    if report.json {
-        return Ok(print_value(&work, report));
-    }
-    let mut out = String::new();
-    for asked in work.get("escalations").and_then(Value::as_array).unwrap_or_default() {
-        let text = |key: &str| text::one_line(asked.get(key).and_then(Value::as_str).unwrap_or_default());
+    let line = |asked: &Value| {
+        let text = |field: &str| text_in(asked, field);
         let priority = asked.get("priority").map(json::to_string).unwrap_or_default();
-        // Writing to a text cannot fail.
-        let _ = writeln!(out, "{priority}  {}  {}  {}: {}", text("created_at"), text("escalation_id"), text("role"), text("message"));
-    }
-    Ok(printed(&out, Exit::Done, report))
+        format!("{priority}  {}  {}  {}: {}", text("created_at"), text("escalation_id"), text("role"), text("message"))
+    };
+    Ok(print_list(&work, "escalations", ("next", "--after"), line, report))
 }

@@ -98,11 +98,7 @@ fn is_name(text: &str) -> bool {
 /// # Errors
 /// How the command ends; why has been said.
 pub fn argument(option: &'static str, given: &str, report: &Report) -> Result<Value, Exit> {
-    let (name, text) = match given.strip_prefix('@') {
-        Some(path) => (path.to_owned(), files::read(Path::new(path)).map_err(|problem| said(&[problem], Exit::Usage, report))?),
-        None if given == "-" => ("stdin".to_owned(), files::read(Path::new("-")).map_err(|problem| said(&[problem], Exit::Usage, report))?),
-        None => (option.to_owned(), given.as_bytes().to_vec()),
-    };
+    let (name, text) = files::given(option, given).map_err(|problem| said(&[problem], Exit::Usage, report))?;
     json::parse(&text).map_err(|error| {
         let problem = Diagnostic::new(Severity::Error, "invalid-input", name, format!("this is no JSON: {error}"));
         said(&[problem.help(format!("a file is given as {option} @FILE"))], Exit::Invalid, report)

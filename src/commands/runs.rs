@@ -1,13 +1,11 @@
 //! `ltc runs`: what was run, how it stands, and what happened in it.
 
-use super::{print_value, printed};
+use super::{print_list, print_value, text_in};
 use crate::exit::Exit;
 use crate::opened::{self, StoreArguments, entries};
 use crate::report::Report;
 use clap::{Args, Subcommand};
-use ltc_runtime::text;
-use ltc_workflow::{Value, json};
-use std::fmt::Write as _;
+use ltc_workflow::Value;
 
 /// List runs, show one, or take old ones out
 #[derive(Args, Debug)]
@@ -84,29 +82,11 @@ fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
         ("after", given(after)),
     ]);
     let list = opened::operate(&arguments.store, "list_runs", input, report)?;
-    if report.json {
-        return Ok(print_value(&list, report));
-    }
-    let mut out = String::new();
-    for run in list.get("runs").and_then(Value::as_array).unwrap_or_default() {
-        let text = |key: &str| text::one_line(run.get(key).and_then(Value::as_str).unwrap_or_default());
-        let failure = run.get("failure").map(|failure| {
-            let part = |key: &str| failure.get(key).and_then(Value::as_str).unwrap_or_default();
-            format!("  {}: {}", part("code"), text::one_line(part("message")))
-        });
-        // Writing to a text cannot fail.
-        let _ = writeln!(
-            out,
-            "{:9}  {}  {}  {}{}",
-            text("status"),
-            text("created_at"),
-            text("run_id"),
-            text("workflow_name"),
-            failure.unwrap_or_default()
-        );
-    }
-    if let Some(next) = list.get("next").filter(|next| !next.is_null()) {
-        report.tell("more", &format!("there are more: --after {}", json::to_string(next)));
-    }
-    Ok(printed(&out, Exit::Done, report))
+    let line = |run: &Value| {
+        let text = |field: &str| text_in(run, field);
+        let failure = run.get("failure").map(|failure| format!("  {}: {}", text_in(failure, "code"), text_in(failure, "message")));
+        let failure = failure.unwrap_or_default();
+        format!("{:9}  {}  {}  {}{failure}", text("status"), text("created_at"), text("run_id"), text("workflow_name"))
+    };
+    Ok(print_list(&list, "runs", ("next", "--after"), line, report))
 }

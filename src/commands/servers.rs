@@ -2,7 +2,7 @@
 
 mod known;
 
-use super::{count, print_value, printed};
+use super::{count, print_list, print_value, printed, text_in};
 use crate::documents;
 use crate::exit::Exit;
 use crate::opened::{self, ServerLimits, StoreArguments, entries};
@@ -13,7 +13,7 @@ use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_compiler::hints;
 use ltc_runtime::problem::Problem;
 use ltc_runtime::{presets, text};
-use ltc_workflow::{Object, Value, json};
+use ltc_workflow::{Object, Value};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -223,25 +223,17 @@ fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
         ("offset", number(offset)),
     ]);
     let list = opened::operate(&arguments.store, "list_mcp_servers", input, report)?;
-    if report.json {
-        return Ok(print_value(&list, report));
-    }
-    let mut out = String::new();
-    for server in list.get("servers").and_then(Value::as_array).unwrap_or_default() {
-        let text = |key: &str| text::one_line(server.get(key).and_then(Value::as_str).unwrap_or_default());
+    let line = |server: &Value| {
+        let text = |field: &str| text_in(server, field);
         let tools = server.get("tool_count").and_then(Value::as_number).and_then(|count| usize::try_from(count.as_i64()?).ok());
         let tools = tools.map(|tools| format!("  {}", count(tools, "tool", "tools"))).unwrap_or_default();
         let tags: Vec<String> =
             server.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(text::one_line).collect();
         let tags = if tags.is_empty() { String::new() } else { format!("  [{}]", tags.join(" ")) };
         let about = if server.get("last_error").is_some() { text("last_error") } else { text("description") };
-        // Writing to a text cannot fail.
-        let _ = writeln!(out, "{:12}  {:5}  {}{tools}{tags}  {about}", text("status"), text("transport"), text("name"));
-    }
-    if let Some(next) = list.get("next_offset").filter(|next| !next.is_null()) {
-        report.tell("more", &format!("there are more: --offset {}", json::to_string(next)));
-    }
-    Ok(printed(&out, Exit::Done, report))
+        format!("{:12}  {:5}  {}{tools}{tags}  {about}", text("status"), text("transport"), text("name"))
+    };
+    Ok(print_list(&list, "servers", ("next_offset", "--offset"), line, report))
 }
 
 fn texts(texts: &[String]) -> Value {

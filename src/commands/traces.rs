@@ -1,6 +1,6 @@
 //! `ltc traces`: the recordings in the store, and the drafts that are compiled of them.
 
-use super::{print_value, printed};
+use super::{print_list, print_value, printed, text_in};
 use crate::exit::Exit;
 use crate::opened::{self, StoreArguments, entries};
 use crate::report::Report;
@@ -8,9 +8,7 @@ use crate::traces::said;
 use crate::{documents, files};
 use clap::{Args, Subcommand};
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
-use ltc_runtime::text;
 use ltc_workflow::{Object, Value, json};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// List recordings that are kept; show, add, compile or delete one
@@ -187,18 +185,10 @@ fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
         ("after", given(&arguments.after)),
     ]);
     let list = opened::operate(&arguments.store, "list_traces", input, report)?;
-    if report.json {
-        return Ok(print_value(&list, report));
-    }
-    let mut out = String::new();
-    for trace in list.get("traces").and_then(Value::as_array).unwrap_or_default() {
-        let text = |key: &str| text::one_line(trace.get(key).and_then(Value::as_str).unwrap_or_default());
+    let line = |trace: &Value| {
+        let text = |field: &str| text_in(trace, field);
         let calls = trace.get("calls").map(json::to_string).unwrap_or_default();
-        // Writing to a text cannot fail.
-        let _ = writeln!(out, "{}  {}  {calls} calls  {}", text("started_at"), text("trace_id"), text("task"));
-    }
-    if let Some(next) = list.get("next").filter(|next| !next.is_null()) {
-        report.tell("more", &format!("there are more: --after {}", json::to_string(next)));
-    }
-    Ok(printed(&out, Exit::Done, report))
+        format!("{}  {}  {calls} calls  {}", text("started_at"), text("trace_id"), text("task"))
+    };
+    Ok(print_list(&list, "traces", ("next", "--after"), line, report))
 }

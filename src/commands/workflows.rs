@@ -1,13 +1,11 @@
 //! `ltc workflows`: what is deployed, its versions, and which of them is the active one.
 
-use super::{print_value, printed};
+use super::{print_list, print_value, printed, text_in};
 use crate::exit::Exit;
 use crate::opened::{self, StoreArguments, entries};
 use crate::report::Report;
 use clap::{Args, Subcommand};
-use ltc_runtime::text;
 use ltc_workflow::{Object, Value, json};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// List workflows and their versions; deploy, roll back, archive, verify or recompile one
@@ -167,18 +165,10 @@ fn list(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let given = |text: &Option<String>| text.as_deref().map(Value::from);
     let input = entries([("state", given(&arguments.state)), ("after", given(&arguments.after)), ("limit", Some(1000_i64.into()))]);
     let list = opened::operate(&arguments.store, "list_workflows", input, report)?;
-    if report.json {
-        return Ok(print_value(&list, report));
-    }
-    let mut out = String::new();
-    for workflow in list.get("workflows").and_then(Value::as_array).unwrap_or_default() {
-        let text = |key: &str| text::one_line(workflow.get(key).and_then(Value::as_str).unwrap_or_default());
+    let line = |workflow: &Value| {
+        let text = |field: &str| text_in(workflow, field);
         let version = workflow.get("version").map(json::to_string).unwrap_or_default();
-        // Writing to a text cannot fail.
-        let _ = writeln!(out, "{}  version {version}  {}  {}", text("name"), text("state"), text("description"));
-    }
-    if let Some(next) = list.get("next").filter(|next| !next.is_null()) {
-        report.tell("more", &format!("there are more: --after {}", json::to_string(next)));
-    }
-    Ok(printed(&out, Exit::Done, report))
+        format!("{}  version {version}  {}  {}", text("name"), text("state"), text("description"))
+    };
+    Ok(print_list(&list, "workflows", ("next", "--after"), line, report))
 }
