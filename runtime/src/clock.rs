@@ -45,6 +45,12 @@ impl Moment {
         Moment(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// This long before.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Moment {
+        Moment(self.0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// How long it is until `later`; nothing where that is past.
     pub fn until(self, later: Moment) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))

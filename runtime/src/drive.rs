@@ -2,6 +2,11 @@
 //!
 //! A driver is one process's worker: it has a name, renews the leases of the runs that it has, and hears of wishes to cancel them.
 
+mod active;
+mod asked;
+
+pub use asked::{Asked, Checked, Connected};
+
 use crate::adapter::McpAdapter;
 use crate::alive;
 use crate::clock::{Moment, unique_name};
@@ -16,14 +21,14 @@ use crate::perform::RunName;
 use crate::preflight;
 use crate::problem::Problem;
 use crate::run::{Given, Prepared, Request, Run, prepare};
-use crate::store::{Claim, Commit, Lease, NewRun, RunId, RunRecord, RunRest, ServerName, Store, StoreError, WorkerId};
+use crate::store::{Claim, Commit, NewRun, RunId, RunRecord, RunRest, ServerName, Store, StoreError, WorkerId};
 use crate::upstream::failure;
+use ltc_workflow::Workflow;
 use ltc_workflow::document::Transport;
-use ltc_workflow::{Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -50,20 +55,6 @@ pub struct Driver {
     has_left: watch::Sender<()>,
 }
 
-/// A run that this process works on, for as long as this lives: also a task that is cut off or panics leaves it.
-struct Active<'d> {
-    driver: &'d Driver,
-    run: RunId,
-    stop: watch::Receiver<Option<Stop>>,
-}
-
-impl Drop for Active<'_> {
-    fn drop(&mut self) {
-        self.driver.active().remove(&self.run);
-        self.driver.has_left.send_replace(());
-    }
-}
-
 /// A document without its comments, which say nothing about what it does.
 fn plain(workflow: &Workflow) -> Workflow {
     Workflow { header: Vec::new(), ..workflow.clone() }
@@ -78,31 +69,6 @@ pub enum Left {
     Refused(Vec<Problem>),
     /// What happened could not be recorded any more.
     Lost(StoreError),
-}
-
-/// A run that is asked for.
-pub struct Asked<'a> {
-    /// The workflow with all that it runs.
-    pub bundle: &'a Bundle,
-    /// Its input.
-    pub input: &'a Value,
-    /// Its name; it is given one where this is `None`.
-    pub id: Option<RunId>,
-    /// How long it may take.
-    pub limit: Option<Duration>,
-}
-
-/// A run that may be made: everything that can be checked without touching a server is there.
-pub struct Checked {
-    prepared: Prepared,
-    new: NewRun,
-}
-
-/// A run whose servers are there, and of which nothing is kept yet.
-#[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "the operations begin it"))]
-pub struct Connected {
-    pub(crate) run: Run,
-    pub(crate) new: NewRun,
 }
 
 impl Driver {
@@ -151,34 +117,6 @@ impl Driver {
     /// Where variables and secrets come from.
     pub fn environment(&self) -> &Arc<dyn Environment> {
         &self.environment
-    }
-
-    /// A lease of this process from now on.
-    pub fn lease(&self) -> Lease {
-        Lease { worker: self.worker.clone(), until: Moment::now().after(LEASE) }
-    }
-
-    /// Takes one run. Where the process that has it ran here and is gone, nobody waits for its lease to run out.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn claim(&self, run: &RunId) -> Result<Claim, StoreError> {
-        let claim = self.store.claim_run(run, self.lease(), Moment::now()).await?;
-        let Claim::Held(held) = &claim else { return Ok(claim) };
-        let gone = held.lease.as_ref().filter(|lease| alive::is_gone(&lease.worker));
-        match gone {
-            Some(lease) => self.store.claim_run(run, self.lease(), lease.until.after(Duration::from_millis(1))).await,
-            None => Ok(claim),
-        }
-    }
-
-    /// Lets go of a run that was cut off in its middle, so that it can be gone on with at once.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn release(&self, run: &RunId) -> Result<(), StoreError> {
-        let commit = Commit { rest: Some(RunRest::Queued), ..Commit::default() };
-        self.store.commit(run, &self.worker, 0, &commit, Moment::now()).await.map(|_| ())
     }
 
     /// Checks a run that is asked for, without touching a server; the store is only asked which servers are registered.
@@ -376,87 +314,6 @@ impl Driver {
     async fn commit_rest(&self, record: &RunRecord, rest: RunRest) -> Result<(), StoreError> {
         let commit = Commit { rest: Some(rest), ..Commit::default() };
         self.store.commit(&record.id, &self.worker, record.events, &commit, Moment::now()).await.map(|_| ())
-    }
-
-    /// `None` where this process has the run already.
-    fn begin(&self, record: &RunRecord) -> Option<Active<'_>> {
-        let ending = || self.is_ending.load(Ordering::SeqCst).then_some(Stop::Shutdown);
-        let mut active = self.active();
-        if active.contains_key(&record.id) {
-            return None;
-        }
-        // Read while nobody can stop them all: either it is stopped with the others, or it sees that the end has begun.
-        let (sender, stop) = watch::channel(record.is_cancel_requested.then_some(Stop::Cancel).or_else(ending));
-        active.insert(record.id.clone(), sender);
-        Some(Active { driver: self, run: record.id.clone(), stop })
-    }
-
-    /// Whether this process works on the run.
-    pub fn has(&self, run: &RunId) -> bool {
-        self.active().contains_key(run)
-    }
-
-    fn active(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, watch::Sender<Option<Stop>>>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks a run of this process to stop before its next step; the first wish counts.
-    pub fn stop(&self, run: &RunId, why: Stop) {
-        if let Some(sender) = self.active().get(run) {
-            sender.send_if_modified(|stop| {
-                stop.is_none() && {
-                    *stop = Some(why);
-                    true
-                }
-            });
-        }
-    }
-
-    /// The process ends: all its runs are asked to stop before their next steps, also those that are begun later.
-    pub fn end(&self) {
-        self.is_ending.store(true, Ordering::SeqCst);
-        let runs: Vec<RunId> = self.active().keys().cloned().collect();
-        runs.iter().for_each(|run| self.stop(run, Stop::Shutdown));
-    }
-
-    /// How many runs this process has.
-    pub fn count(&self) -> usize {
-        self.active().len()
-    }
-
-    /// Renews the leases of this process, for as long as it is polled. A store that is away is asked again: where a lease runs out meanwhile, the next
-    /// commit of its run says so.
-    pub async fn keep_leases(&self) {
-        loop {
-            tokio::time::sleep(LEASE / 3).await;
-            if self.count() == 0 {
-                continue;
-            }
-            if let Ok(renewed) = self.store.renew(self.lease()).await {
-                renewed.iter().filter(|run| run.is_cancel_requested).for_each(|run| self.stop(&run.run, Stop::Cancel));
-            }
-        }
-    }
-}
-
-impl Checked {
-    /// Takes the secrets of the run out of whatever is shown.
-    pub fn redactor(&self) -> crate::secrets::Redactor {
-        self.prepared.redactor()
-    }
-
-    /// The run, for the store: with a lease it belongs to the one who makes it, without one it is queued.
-    pub fn new_run(&self, lease: Option<Lease>) -> NewRun {
-        NewRun { lease, ..self.new.clone() }
-    }
-
-    /// Connects to the servers and checks their tools; beside the run, what has drifted since the workflow was compiled.
-    ///
-    /// # Errors
-    /// Every server that cannot be reached, and every tool that is not there.
-    pub async fn connect(self, driver: &Driver) -> Result<(Connected, Vec<Problem>), Vec<Problem>> {
-        let (run, drifted) = self.prepared.connect(driver.adapter.clone()).await?;
-        Ok((Connected { run, new: self.new }, drifted))
     }
 }
 

@@ -11,7 +11,9 @@ mod gateway;
 mod learn;
 mod offered;
 mod operations;
+mod pages;
 mod people;
+mod people_views;
 mod recording;
 mod refusal;
 mod run_views;
@@ -32,7 +34,7 @@ pub use gateway::GatewayTool;
 pub use learn::Learned;
 pub use offered::Offered;
 pub use operations::{Kind, OPERATIONS, Operation, Rest, Surface, Verb};
-pub use people::{
+pub use people_views::{
     AvailableWork, CheckResolution, ClaimAndResolve, ClaimEscalation, Escalate, EscalateAndWait, EscalationView, GetAvailableWork,
 };
 pub use recording::Recording;

@@ -5,8 +5,8 @@ use super::compiler_views::{
     RecompileWorkflow, VerifyWorkflow, VersionList, edited,
 };
 use super::refusal::Code;
-use super::workflows::{LARGEST_PAGE, VersionView, input_schema, parsed};
-use super::{Caller, Exact, Refusal, Service};
+use super::workflows::{VersionView, input_schema, parsed};
+use super::{Caller, Exact, Refusal, Service, pages};
 use crate::clock::{Moment, unique_name};
 use crate::compiling::{Compiled, Compiler, Finding, Severity, Task, Verified};
 use crate::definition::Bundle;
@@ -142,7 +142,7 @@ impl Service {
 
     /// The versions of a workflow, the newest first.
     async fn versions_of(&self, name: &SmolStr, state: Option<VersionState>) -> Result<Vec<VersionRecord>, Refusal> {
-        let filter = VersionFilter { name: Some(name.clone()), state, after: None, limit: LARGEST_PAGE };
+        let filter = VersionFilter { name: Some(name.clone()), state, after: None, limit: pages::LARGEST };
         Ok(self.driver.store().versions(filter).await?)
     }
 }

@@ -1,6 +1,9 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
-use super::{Caller, Refusal, Service, compile, compiler_views, exact, people, run_views, runs, server_views, servers, traces, workflows};
+use super::{
+    Caller, Refusal, Service, compile, compiler_views, exact, people, people_views, run_views, runs, server_views, servers, traces,
+    workflows,
+};
 use crate::approximate::{Inexact, to_serde};
 use crate::problem::Problem;
 use crate::service::refusal::Code;
@@ -216,27 +219,27 @@ pub const OPERATIONS: &[Operation] = &[
         "Make a version of a workflow the active one (a draft, or an older one to roll back), or archive it."),
     operation!("escalate_to_human", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
         rest: Rest::At(Verb::Post, "/api/escalations"),
-        people::Escalate => people::EscalationView, people::escalate,
+        people_views::Escalate => people_views::EscalationView, people::escalate,
         "Ask a person. Returns the id of the question at once; `check_resolution` asks for the answer."),
     operation!("escalate_and_wait", Kind::Adds, mcp: PEOPLE, command: Exempt("who sits at a terminal needs no queue to ask a person"),
         rest: Rest::Exempt("a request that waits for a person is no request: ask, and look for the answer"),
-        people::EscalateAndWait => people::EscalationView, people::escalate_and_wait,
+        people_views::EscalateAndWait => people_views::EscalationView, people::escalate_and_wait,
         "Ask a person and wait for the answer. Without one in time, the question stays open and its id is returned."),
     operation!("check_resolution", Kind::Reads, mcp: PEOPLE, command: At("resolve --show"),
         rest: Rest::At(Verb::Get, "/api/escalations/{escalation_id}"),
-        people::CheckResolution => people::EscalationView, people::check,
+        people_views::CheckResolution => people_views::EscalationView, people::check,
         "Ask whether a question has an answer."),
     operation!("get_available_work", Kind::Reads, mcp: PEOPLE, command: At("resolve"),
         rest: Rest::At(Verb::Get, "/api/escalations"),
-        people::GetAvailableWork => people::AvailableWork, people::available,
+        people_views::GetAvailableWork => people_views::AvailableWork, people::available,
         "List questions that nobody works on, the most urgent first, then the oldest."),
     operation!("claim_and_resolve", Kind::Adds, mcp: PEOPLE, command: At("resolve"),
         rest: Rest::At(Verb::Post, "/api/escalations/{escalation_id}/resolve"),
-        people::ClaimAndResolve => people::EscalationView, people::claim_and_resolve,
+        people_views::ClaimAndResolve => people_views::EscalationView, people::claim_and_resolve,
         "Answer a question, in one step: it fails where somebody else has it or answered it before. A run that waits for the answer goes on."),
     operation!("claim_escalation", Kind::Sets, mcp: SERVERS, command: Exempt("who answers at a terminal answers in one step"),
         rest: Rest::At(Verb::Post, "/api/escalations/{escalation_id}/claim"),
-        people::ClaimEscalation => people::EscalationView, people::claim,
+        people_views::ClaimEscalation => people_views::EscalationView, people::claim,
         "Claim a question for a while, to work on it. What is done over this connection from then on is recorded as its solution."),
     operation!("list_mcp_servers", Kind::Reads, mcp: SERVERS, command: At("servers"),
         rest: Rest::At(Verb::Get, "/api/mcp/servers"),

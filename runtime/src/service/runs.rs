@@ -2,7 +2,7 @@
 
 use super::refusal::Code;
 use super::run_views::{CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView};
-use super::{Caller, Refusal, Service};
+use super::{Caller, Refusal, Service, pages};
 use crate::clock::Moment;
 use crate::definition::Bundle;
 use crate::drive::{Asked, Connected, Left};
@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const PAGE: u32 = 50;
-const LARGEST_PAGE: u32 = 1000;
 
 /// How often a run of another process is looked at by who waits for it.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -89,7 +88,7 @@ impl Service {
         let may_ask = matches!(record.status, Status::Queued | Status::Running | Status::Waiting);
         let mut view = RunView::of(record);
         if may_ask {
-            let filter = EscalationFilter { role: None, status: None, run: Some(id.clone()), now: Moment::now(), limit: LARGEST_PAGE };
+            let filter = EscalationFilter { role: None, status: None, run: Some(id.clone()), now: Moment::now(), limit: pages::LARGEST };
             let asked = self.driver.store().escalations(filter).await?.into_iter();
             let open = asked.filter(|asked| matches!(asked.status, EscalationStatus::Pending | EscalationStatus::Claimed));
             view.escalations = open.map(|asked| asked.id.0.into()).collect();
@@ -199,23 +198,18 @@ pub(super) async fn get(service: Arc<Service>, asked: GetRun, _: Caller) -> Resu
 }
 
 pub(super) async fn list(service: Arc<Service>, asked: ListRuns, _: Caller) -> Result<RunList, Refusal> {
-    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let limit = pages::limit(asked.limit, PAGE);
+    let after = asked.after.as_deref().map(pages::read_cursor).transpose()?;
     let filter = RunFilter {
         status: asked.status.map(Status::from),
         workflow: asked.workflow_name.map(SmolStr::from),
-        after: asked.after.as_deref().map(read_cursor).transpose()?,
+        after: after.map(|(at, id)| (at, RunId(id.into()))),
         limit: limit + 1,
     };
     let mut records = service.driver.store().runs(filter).await?;
-    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
-    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.created_at.0, last.id.0));
+    let is_more = pages::cut(&mut records, limit);
+    let next = records.last().filter(|_| is_more).map(|last| pages::cursor(last.created_at, &last.id.0));
     Ok(RunList { runs: records.into_iter().map(RunView::of).collect(), next })
-}
-
-fn read_cursor(cursor: &str) -> Result<(Moment, RunId), Refusal> {
-    let parts = cursor.split_once('@').and_then(|(at, id)| Some((Moment(at.parse().ok()?), RunId(id.into()))));
-    parts.ok_or_else(|| Refusal::new(Code::Invalid, "`after` is not the `next` of a page"))
 }
 
 pub(super) async fn cancel(service: Arc<Service>, asked: CancelRun, _: Caller) -> Result<RunView, Refusal> {
@@ -242,7 +236,6 @@ pub(super) async fn resume(service: Arc<Service>, asked: ResumeRun, caller: Call
 }
 
 pub(super) async fn prune(service: Arc<Service>, asked: PruneRuns, _: Caller) -> Result<Pruned, Refusal> {
-    let millis = i64::try_from(asked.older_than_seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
-    let before = Moment(Moment::now().0.saturating_sub(millis));
+    let before = Moment::now().before(Duration::from_secs(asked.older_than_seconds));
     Ok(Pruned { runs: service.driver.store().prune(before).await? })
 }

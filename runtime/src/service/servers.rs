@@ -8,7 +8,7 @@ use super::server_views::{
     ListMcpTools, McpServerList, McpServerSummary, McpServerView, McpToolList, McpToolResult, RefusedServer, RemoveMcpServer, Removed,
     TagMatch, UpdateMcpServer,
 };
-use super::{Caller, Exact, Refusal, Service};
+use super::{Caller, Exact, Refusal, Service, pages};
 use crate::adapter::Client;
 use crate::clock::{Moment, unique_name};
 use crate::pool;
@@ -29,7 +29,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const PAGE: u32 = 100;
-const LARGEST_PAGE: u32 = 1000;
 
 /// The longest name of a server: with the name of a tool it has to fit into what clients take for the name of a tool.
 const LONGEST_NAME: usize = 64;
@@ -50,7 +49,7 @@ impl Service {
         if let Some(record) = store.server(&ServerName(name.into())).await? {
             return Ok(record);
         }
-        let known = store.servers(ServerFilter { limit: LARGEST_PAGE, ..ServerFilter::default() }).await?;
+        let known = store.servers(ServerFilter { limit: pages::LARGEST, ..ServerFilter::default() }).await?;
         let near = ltc_workflow::nearest::nearest(name, known.iter().map(|record| record.entry.name.0.as_str()));
         let mut refusal = Refusal::not_found("server", name);
         if let Some(near) = near {
@@ -111,7 +110,7 @@ impl Service {
     /// # Errors
     /// What the store says.
     pub async fn connect_automatically(&self) -> Result<(), Refusal> {
-        let filter = ServerFilter { auto_connect: Some(true), limit: LARGEST_PAGE, ..ServerFilter::default() };
+        let filter = ServerFilter { auto_connect: Some(true), limit: pages::LARGEST, ..ServerFilter::default() };
         let wanted = self.driver.store().servers(filter).await?;
         // Why one is not there stands with it in the registry.
         futures_util::future::join_all(wanted.iter().map(|record| async move { drop(self.tried(record).await) })).await;
@@ -120,7 +119,7 @@ impl Service {
 }
 
 pub(super) async fn list(service: Arc<Service>, asked: ListMcpServers, _: Caller) -> Result<McpServerList, Refusal> {
-    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let limit = pages::limit(asked.limit, PAGE);
     let offset = asked.offset.unwrap_or(0);
     let tags: BTreeSet<SmolStr> = asked.tags.into_iter().map(SmolStr::from).collect();
     let tagged = (!tags.is_empty()).then_some(match asked.tag_match.unwrap_or(TagMatch::Any) {
@@ -135,8 +134,7 @@ pub(super) async fn list(service: Arc<Service>, asked: ListMcpServers, _: Caller
         limit: limit.saturating_add(1),
     };
     let mut records = service.driver.store().servers(filter).await?;
-    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
-    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let is_more = pages::cut(&mut records, limit);
     let next_offset = is_more.then(|| offset.saturating_add(limit));
     Ok(McpServerList { servers: records.into_iter().map(McpServerSummary::from).collect(), next_offset })
 }

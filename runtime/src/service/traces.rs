@@ -1,13 +1,13 @@
 //! Recordings in the store: listed, read as `ltc.trace/1`, taken out.
 
-use super::{Caller, Exact, Refusal, Service};
+use super::{Caller, Exact, Refusal, Service, pages};
 use crate::clock::Moment;
-use crate::service::refusal::Code;
 use crate::store::{EscalationId, TraceFilter, TraceId, TraceRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What `list_traces` takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -136,28 +136,22 @@ impl From<TraceRecord> for TraceSummary {
 }
 
 const PAGE: u32 = 50;
-const LARGEST_PAGE: u32 = 1000;
 
 pub(super) async fn list(service: Arc<Service>, asked: ListTraces, _: Caller) -> Result<TraceList, Refusal> {
-    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let limit = pages::limit(asked.limit, PAGE);
+    let after = asked.after.as_deref().map(pages::read_cursor).transpose()?;
     let filter = TraceFilter {
         escalation: asked.escalation_id.map(|id| EscalationId(id.into())),
         workflow: asked.workflow_name.map(SmolStr::from),
         task: asked.task,
         is_open: asked.open,
-        after: asked.after.as_deref().map(read_cursor).transpose()?,
+        after: after.map(|(at, id)| (at, TraceId(id.into()))),
         limit: limit + 1,
     };
     let mut records = service.driver.store().traces(filter).await?;
-    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
-    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.started_at.0, last.id.0));
+    let is_more = pages::cut(&mut records, limit);
+    let next = records.last().filter(|_| is_more).map(|last| pages::cursor(last.started_at, &last.id.0));
     Ok(TraceList { traces: records.into_iter().map(TraceSummary::from).collect(), next })
-}
-
-fn read_cursor(cursor: &str) -> Result<(Moment, TraceId), Refusal> {
-    let parts = cursor.split_once('@').and_then(|(at, id)| Some((Moment(at.parse().ok()?), TraceId(id.into()))));
-    parts.ok_or_else(|| Refusal::new(Code::Invalid, "`after` is not the `next` of a page"))
 }
 
 pub(super) async fn get(service: Arc<Service>, asked: GetTrace, _: Caller) -> Result<TraceView, Refusal> {
@@ -179,7 +173,6 @@ pub(super) async fn delete(service: Arc<Service>, asked: DeleteTrace, _: Caller)
 }
 
 pub(super) async fn prune(service: Arc<Service>, asked: PruneTraces, _: Caller) -> Result<PrunedTraces, Refusal> {
-    let millis = i64::try_from(asked.older_than_seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
-    let before = Moment(Moment::now().0.saturating_sub(millis));
+    let before = Moment::now().before(Duration::from_secs(asked.older_than_seconds));
     Ok(PrunedTraces { traces: service.driver.store().prune_traces(before).await? })
 }

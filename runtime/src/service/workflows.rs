@@ -1,7 +1,7 @@
 //! Workflows: what there is, what it takes and does, its versions.
 
 use super::refusal::Code;
-use super::{Caller, Exact, Refusal, Service};
+use super::{Caller, Exact, Refusal, Service, pages};
 use crate::clock::Moment;
 use crate::definition::Bundle;
 use crate::preflight;
@@ -220,7 +220,6 @@ pub fn input_schema(workflow: &Workflow) -> Value {
 }
 
 const PAGE: u32 = 100;
-pub(super) const LARGEST_PAGE: u32 = 1000;
 
 pub(super) async fn list(service: Arc<Service>, asked: ListWorkflows, _: Caller) -> Result<WorkflowList, Refusal> {
     let (records, next) = page(&service, &asked).await?;
@@ -240,25 +239,24 @@ pub(super) async fn list(service: Arc<Service>, asked: ListWorkflows, _: Caller)
 
 /// A page of versions, and where the next one begins.
 pub(super) async fn page(service: &Service, asked: &ListWorkflows) -> Result<(Vec<VersionRecord>, Option<String>), Refusal> {
-    let limit = asked.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+    let limit = pages::limit(asked.limit, PAGE);
     let after = asked.after.as_deref().map(read_cursor).transpose()?;
     let state = asked.state.unwrap_or(State::Active).into();
     let filter = VersionFilter { name: None, state: Some(state), after, limit: limit + 1 };
     let mut records = service.driver.store().versions(filter).await?;
-    let is_more = u32::try_from(records.len()).is_ok_and(|count| count > limit);
-    records.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let is_more = pages::cut(&mut records, limit);
     let next = records.last().filter(|_| is_more).map(|last| format!("{}@{}", last.name, last.version));
     Ok((records, next))
 }
 
 fn read_cursor(cursor: &str) -> Result<(SmolStr, u32), Refusal> {
     let parts = cursor.rsplit_once('@').and_then(|(name, version)| Some((name.into(), version.parse().ok()?)));
-    parts.ok_or_else(|| Refusal::new(Code::Invalid, "`after` is not the `next` of a page"))
+    parts.ok_or_else(pages::no_cursor)
 }
 
 pub(super) async fn get(service: Arc<Service>, asked: GetWorkflow, _: Caller) -> Result<WorkflowView, Refusal> {
     let (record, bundle) = service.workflow(&asked.workflow_name, asked.version).await?;
-    let filter = VersionFilter { name: Some(record.name.clone()), state: None, after: None, limit: LARGEST_PAGE };
+    let filter = VersionFilter { name: Some(record.name.clone()), state: None, after: None, limit: pages::LARGEST };
     let versions = service.driver.store().versions(filter).await?;
     let workflow = &bundle.workflow;
     let tools = preflight::calls(workflow).into_iter();

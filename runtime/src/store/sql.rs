@@ -170,6 +170,18 @@ async fn done<T, F: Future<Output = Done<T>>>(step: impl Fn() -> F) -> Result<T,
     }
 }
 
+/// Takes rows out a few at a time, each few in one atomic step, so that nobody who writes waits long; gives how many went. `some` takes out up to `few`.
+async fn a_few_at_a_time<F: Future<Output = Done<u64>>>(few: u32, some: impl Fn() -> F) -> Result<u64, StoreError> {
+    let mut gone = 0;
+    loop {
+        let some = done(&some).await?;
+        gone += some;
+        if some < u64::from(few) {
+            return Ok(gone);
+        }
+    }
+}
+
 /// Gives `answer` and changes nothing. A transaction that is just dropped keeps its locks a little longer than the caller thinks.
 async fn unchanged<T>(connection: Box<dyn Connection>, answer: T) -> Done<T> {
     connection.undo().await?;

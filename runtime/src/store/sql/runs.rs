@@ -1,7 +1,7 @@
 //! Runs: made, read, listed, cancelled, and taken out when they are old.
 
 use super::words::{json, maybe_read_json, read_failure, read_json, read_status, status};
-use super::{Connection, Database, Done, Fault, Row, Statement, done, journal, read, unchanged};
+use super::{Connection, Database, Done, Fault, Row, Statement, a_few_at_a_time, done, journal, read, unchanged};
 use crate::clock::Moment;
 use crate::store::{
     Created, Definition, DefinitionId, Event, Lease, NewRun, RunFilter, RunId, RunRecord, Status, StoreError, What, WorkerId,
@@ -168,16 +168,9 @@ pub(super) async fn cancel(database: &dyn Database, run: &RunId, now: Moment) ->
     Ok(Some(record))
 }
 
-/// Takes runs out a few at a time, each few in one atomic step: a run goes whole, and nobody who writes waits long.
+/// Takes runs out, each of them whole.
 pub(super) async fn prune(database: &dyn Database, before: Moment) -> Result<u64, StoreError> {
-    let mut gone = 0;
-    loop {
-        let some = done(|| prune_some(database, before)).await?;
-        gone += some;
-        if some < u64::from(PRUNED_AT_ONCE) {
-            break;
-        }
-    }
+    let gone = a_few_at_a_time(PRUNED_AT_ONCE, || prune_some(database, before)).await?;
     done(|| prune_definitions(database)).await?;
     Ok(gone)
 }

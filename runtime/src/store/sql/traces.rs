@@ -1,7 +1,7 @@
 //! Recordings: opened, added to call by call, ended, read as one document.
 
 use super::words::{json, maybe_json, maybe_read_json, read_json};
-use super::{Connection, Database, Done, Fault, Row, Statement, done, read, unchanged};
+use super::{Connection, Database, Done, Fault, Row, Statement, a_few_at_a_time, read, unchanged};
 use crate::clock::Moment;
 use crate::store::{EscalationId, NewTrace, Noted, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord};
 use ltc_workflow::{Object, Value};
@@ -210,16 +210,9 @@ pub(super) async fn delete(database: &dyn Database, id: &TraceId) -> Done<bool> 
     Ok(gone > 0)
 }
 
-/// Takes recordings out a few at a time, each few in one atomic step.
+/// Takes recordings out, each of them whole.
 pub(super) async fn prune(database: &dyn Database, before: Moment) -> Result<u64, StoreError> {
-    let mut gone = 0;
-    loop {
-        let some = done(|| prune_some(database, before)).await?;
-        gone += some;
-        if some < u64::from(PRUNED_AT_ONCE) {
-            return Ok(gone);
-        }
-    }
+    a_few_at_a_time(PRUNED_AT_ONCE, || prune_some(database, before)).await
 }
 
 async fn prune_some(database: &dyn Database, before: Moment) -> Done<u64> {
