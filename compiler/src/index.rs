@@ -14,7 +14,7 @@ use crate::script::Script;
 use crate::text::hash;
 use hashes::tree_hash;
 use ltc_workflow::Value;
-pub use opened::{follow, open_json, open_python};
+pub use opened::{follow, open_json, open_python, open_table};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::collections::BTreeSet;
@@ -44,6 +44,8 @@ pub enum PathStep {
     Json,
     /// Through a text that is a Python literal.
     Python,
+    /// Through a text that holds a table.
+    Table,
 }
 
 /// A way into a value.

@@ -19,6 +19,7 @@ pub mod parse;
 pub mod print;
 mod python;
 mod scope;
+mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text;
@@ -30,6 +31,7 @@ pub(crate) use functions::{EMPTY_LIST, apply, scalar_text};
 pub use number::compare as compare_numbers;
 pub(crate) use number::{add, multiply, subtract, times};
 pub use python::parse as parse_python;
+pub use table::parse as parse_table;
 
 use crate::value::Value;
 use smol_str::SmolStr;
@@ -173,6 +175,7 @@ functions! {
         ToNumber "to_number" 1 "The number that a text spells; it fails on any other text.",
         ParseJson "parse_json" 1 "The value that a JSON text spells; what is no text stays as it is.",
         ParsePython "parse_python" 1 "The value that a Python literal spells: a dict, list, tuple, text, number, `True`, `None`; what is no text stays as it is.",
+        ParseTable "parse_table" 1 "The rows of the table that a text holds, as a list of objects of texts by the names of the columns: Markdown, CSV and its like, columns of a command line; what is no text stays as it is.",
         ToJson "to_json" 1 "The value as a JSON text on one line, without blanks.",
         Date "date" 1 "The date part `YYYY-MM-DD` of an RFC 3339 instant.",
         AddDays "add_days" 2 "A date or instant so many days later, in the form that it came in.",

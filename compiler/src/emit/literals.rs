@@ -66,9 +66,14 @@ fn given_by(function: Function) -> Ty {
             Ty::List(Box::new(Ty::Value))
         }
         Function::FromEntries | Function::Merge => Ty::Object,
-        Function::First | Function::Last | Function::Only | Function::Min | Function::Max | Function::ParseJson | Function::ParsePython => {
-            Ty::Value
-        }
+        Function::First
+        | Function::Last
+        | Function::Only
+        | Function::Min
+        | Function::Max
+        | Function::ParseJson
+        | Function::ParsePython
+        | Function::ParseTable => Ty::Value,
         Function::Join
         | Function::Between
         | Function::Replace

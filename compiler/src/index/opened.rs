@@ -2,7 +2,7 @@
 
 use super::PathStep;
 use ltc_workflow::Value;
-use ltc_workflow::expr::parse_python;
+use ltc_workflow::expr::{parse_python, parse_table};
 
 /// The object or list that `text` spells in JSON.
 pub fn open_json(text: &str) -> Option<Value> {
@@ -18,6 +18,12 @@ pub fn open_python(text: &str) -> Option<Value> {
     (start.starts_with(['{', '[']) && text.contains(['\'', 'N', 'T', 'F', '('])).then(|| parse_python(text).ok()).flatten()
 }
 
+/// The rows of the table that `text` holds.
+pub fn open_table(text: &str) -> Option<Value> {
+    let has_rows = |rows: &Value| rows.as_array().is_some_and(|rows| !rows.is_empty());
+    text.contains('\n').then(|| parse_table(text).ok()).flatten().filter(has_rows)
+}
+
 /// The value at `path` in `root`, through texts that are JSON or Python where the path says so.
 pub fn follow(root: &Value, path: &[PathStep]) -> Option<Value> {
     let mut value = root.clone();
@@ -27,6 +33,7 @@ pub fn follow(root: &Value, path: &[PathStep]) -> Option<Value> {
             PathStep::Index(at) => value.at(*at)?.clone(),
             PathStep::Json => open_json(value.as_str()?)?,
             PathStep::Python => open_python(value.as_str()?)?,
+            PathStep::Table => open_table(value.as_str()?)?,
         };
     }
     Some(value)

@@ -3,7 +3,7 @@
 use super::hashes::{LIST, OBJECT, mix, tree_hash};
 use super::wanted::{LONGEST_FOLDED, Wanted};
 use super::windows::DATE;
-use super::{Index, MOST_ITEMS, MOST_LAYERS, Path, PathStep, Place, Source, open_json, open_python};
+use super::{Index, MOST_ITEMS, MOST_LAYERS, Path, PathStep, Place, Source, open_json, open_python, open_table};
 use crate::placeholders::is_reserved;
 use crate::script::Script;
 use crate::text::{hash, is_date, tokens_from};
@@ -177,6 +177,14 @@ impl Walk<'_> {
                 self.layers -= 1;
                 self.leave();
                 return;
+            }
+            // What else stands in the text counts beside the rows.
+            if let Some(rows) = open_table(text) {
+                self.enter(PathStep::Table);
+                self.layers += 1;
+                self.value(&rows);
+                self.layers -= 1;
+                self.leave();
             }
         }
         if text.len() > DATE && is_date(text) {

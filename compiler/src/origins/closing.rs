@@ -56,6 +56,9 @@ impl Explainer<'_> {
                     PathStep::Python => {
                         value.as_str().and_then(crate::index::open_python).map(|v| (way.expr.clone().apply(Function::ParsePython), v))
                     }
+                    PathStep::Table => {
+                        value.as_str().and_then(crate::index::open_table).map(|v| (way.expr.clone().apply(Function::ParseTable), v))
+                    }
                     PathStep::Index(at) => {
                         let Some(item) = value.at(*at) else { continue };
                         for pick in self.picks(&way.expr, &value, *at, used, list.as_ref()) {

@@ -266,7 +266,7 @@ impl Explainer<'_> {
                                 position.push(*i);
                                 pattern.push(PatternStep::Any);
                             }
-                            PathStep::Key(_) | PathStep::Index(_) | PathStep::Json | PathStep::Python => {
+                            PathStep::Key(_) | PathStep::Index(_) | PathStep::Json | PathStep::Python | PathStep::Table => {
                                 pattern.push(PatternStep::Step(step.clone()))
                             }
                         }
@@ -346,6 +346,7 @@ fn inner_lists(list: Expr, rest: &[PatternStep], depth: usize) -> Option<Expr> {
             PatternStep::Step(PathStep::Key(key)) => inner.key(key.clone()),
             PatternStep::Step(PathStep::Json) => inner.apply(Function::ParseJson),
             PatternStep::Step(PathStep::Python) => inner.apply(Function::ParsePython),
+            PatternStep::Step(PathStep::Table) => inner.apply(Function::ParseTable),
             PatternStep::Step(PathStep::Index(_)) | PatternStep::AnyPart => return None,
             PatternStep::Any => {
                 let inner = inner_lists(inner, rest.get(at + 1..)?, depth + 1)?;

@@ -206,7 +206,7 @@ fn as_field_of_item(relative: Relative) -> Option<(Domain, usize, Vec<SmolStr>)>
     let Some(PathStep::Index(position)) = relative.path.get(at) else { return None };
     let field = relative.path.iter().skip(at + 1).map(|s| match s {
         PathStep::Key(key) => Some(key.clone()),
-        PathStep::Index(_) | PathStep::Json | PathStep::Python => None,
+        PathStep::Index(_) | PathStep::Json | PathStep::Python | PathStep::Table => None,
     });
     let field = field.collect::<Option<Vec<SmolStr>>>()?;
     let pattern = relative.path.iter().take(at).cloned().map(PatternStep::Step).chain([PatternStep::Any]).collect();

@@ -59,6 +59,7 @@ functions! {
     to_number(a) -> Number = ToNumber;
     parse_json(a) -> Value = ParseJson;
     parse_python(a) -> Value = ParsePython;
+    parse_table(a) -> Value = ParseTable;
     to_json(a) -> String = ToJson;
     date(a) -> String = Date;
     add_days(a, b) -> String = AddDays;
