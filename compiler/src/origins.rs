@@ -25,6 +25,7 @@ mod rounds;
 pub mod scope;
 mod secrets;
 mod separate;
+mod subset;
 mod value;
 
 use crate::diagnostics::{Diagnostic, Severity};

@@ -23,6 +23,13 @@ pub fn each(expr: &Expr, see: &mut dyn FnMut(&Expr)) {
     children(expr).into_iter().for_each(|inner| each(inner, see));
 }
 
+/// Whether `part` stands in `expr`.
+pub fn mentions(expr: &Expr, part: &Expr) -> bool {
+    let mut found = false;
+    each(expr, &mut |e| found |= e == part);
+    found
+}
+
 /// Sees the whole expressions of `template`.
 pub fn tops_in(template: &Template, see: &mut dyn FnMut(&Expr)) {
     match template {

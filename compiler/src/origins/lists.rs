@@ -5,9 +5,7 @@
 
 use super::candidates::literal;
 use super::scope::Relative;
-use super::separate::{self, Feature, features};
 use super::{Explainer, Spot, Use};
-use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::{Path, PathStep, Place, Source, scalar_text};
 use crate::patterns::{PatternStep, is_visible};
 use crate::rewrite;
@@ -135,28 +133,6 @@ impl Explainer<'_> {
         let expr = if body == Expr::name(name.clone()) { list } else { list.over(OverFunction::Map, name, body) };
         let whole = |u: &Use, row: &Vec<Value>| self.value_in(&expr, u.frame) == Some(Value::array(row.clone()));
         uses.iter().zip(rows).all(|(u, row)| whole(u, row)).then_some(expr)
-    }
-
-    /// The test that says which items of a list were chosen; several that are equally small are reported.
-    pub(super) fn subset(&mut self, spot: &Spot, uses: &[Use], choice: &Choice, name: &SmolStr) -> Option<Expr> {
-        let rows: Vec<(usize, &Value, bool)> =
-            choice.elements.iter().enumerate().flat_map(|(at, e)| e.iter().map(move |(value, chosen)| (at, value, *chosen))).collect();
-        let chosen: Vec<bool> = rows.iter().map(|(_, _, c)| *c).collect();
-        let values: Vec<Option<Value>> = rows.iter().map(|(_, v, _)| Some((*v).clone())).collect();
-        let frames: Vec<FrameId> = rows.iter().filter_map(|(at, _, _)| uses.get(*at).map(|u| u.frame)).collect();
-        let tests = separate::separate(&features(&Expr::name(name.clone()), &values), &self.given_features(&frames), &chosen);
-        let best = tests.first()?.clone();
-        let rivals: Vec<String> = tests.iter().skip(1).filter(|t| t.cost - best.cost < 2.0).take(4).map(|t| t.expr.to_string()).collect();
-        let place = self.place_of(spot);
-        let count = chosen.iter().filter(|c| **c).count();
-        self.tell(spot.node, chosen_by_test(place, &best.expr, count, chosen.len(), rivals), [best.expr.clone()]);
-        Some(best.expr)
-    }
-
-    /// The scalar inputs, as features of rows.
-    pub(super) fn given_features(&self, frames: &[FrameId]) -> Vec<Feature> {
-        let inputs: Vec<Option<Value>> = frames.iter().map(|f| self.input(self.tree.run(*f)).map(Value::Object)).collect();
-        features(&Expr::name("inputs"), &inputs)
     }
 
     /// The lists whose items the rows may be made of, best first.
@@ -375,20 +351,4 @@ fn item_leaves(value: &Value) -> Vec<(String, &Value)> {
         }
     }
     found
-}
-
-pub(super) fn chosen_by_test(place: String, test: &Expr, count: usize, of: usize, rivals: Vec<String>) -> Diagnostic {
-    let (severity, help) = if rivals.is_empty() {
-        (Severity::Warning, "a second recording with other items confirms it or shows a better one")
-    } else {
-        (Severity::Question, "several tests are as small; a second recording with other items decides")
-    };
-    Diagnostic::new(
-        severity,
-        "subset-of-list",
-        place,
-        format!("{count} of {of} items were chosen; the smallest test that separates them is `{test}`"),
-    )
-    .candidates(rivals)
-    .help(help)
 }

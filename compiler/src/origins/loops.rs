@@ -120,7 +120,7 @@ impl Explainer<'_> {
                 }
                 let cursors = self.cursors(inner);
                 let mut tests = separate::separate(&known, &self.given_features(&rows), &last);
-                tests.iter_mut().filter(|t| cursors.iter().any(|c| mentions(&t.expr, c))).for_each(|t| t.cost -= 10.0);
+                tests.iter_mut().filter(|t| cursors.iter().any(|c| rewrite::mentions(&t.expr, c))).for_each(|t| t.cost -= 10.0);
                 tests.sort_by(|a, b| a.cost.total_cmp(&b.cost));
                 let total = |t: &Test| rows.iter().zip(&last).all(|(row, last)| self.value_in(&t.expr, *row) == Some(Value::Bool(*last)));
                 tests.retain(total);
@@ -203,13 +203,6 @@ impl Explainer<'_> {
         let first = self.tree.body(inner).and_then(|b| b.nodes.first().copied());
         self.place_of(&Spot { node: first, body: inner, tool: None, path: Vec::new() })
     }
-}
-
-/// Whether `part` stands in `expr`.
-fn mentions(expr: &Expr, part: &Expr) -> bool {
-    let mut found = false;
-    rewrite::each(expr, &mut |e| found |= e == part);
-    found
 }
 
 /// A hint's expression, whose names are fields of the answer, as one about a step.

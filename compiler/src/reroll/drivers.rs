@@ -172,7 +172,8 @@ fn turns(script: &Script, a: &Act, b: &Act) -> Vec<Turn> {
     for path in ways_to(&a.value, value) {
         let says = bits(text) + names::agreement(&used_as, &patterns::keys(&path)).bits();
         let last = patterns::last_key(&path).unwrap_or_default();
-        let is_next = names::words(last).iter().any(|w| ["next", "cursor", "token", "after", "continuation"].contains(&w.as_str()));
+        let goes_on_after = path.contains(&THE_LAST) && used_as.iter().any(|w| GO_ON.contains(&w.as_str()));
+        let is_next = goes_on_after || names::words(last).iter().any(|w| ["next", "cursor", "token", "after", "continuation"].contains(&w.as_str()));
         if hinted.is_some_and(|h| h.cursor.as_deref() == Some(last)) || (has_list(&a.value) && (is_next || says >= LEAST_EVIDENCE + 6.0)) {
             found.push(Turn::Cursor(argument.clone(), path));
         }
@@ -206,6 +207,12 @@ fn has_list(value: &Value) -> bool {
     }
 }
 
+/// The last item of a list, however long it is.
+const THE_LAST: PathStep = PathStep::Index(usize::MAX);
+
+/// Words of arguments that say behind what a page begins.
+const GO_ON: &[&str] = &["after", "since", "before", "until", "cursor", "start", "from", "last", "max", "min"];
+
 /// The ways to `wanted` in `value` that go through no list, or only through the last item of one.
 fn ways_to(value: &Value, wanted: &Value) -> Vec<Vec<PathStep>> {
     let mut found = Vec::new();
@@ -215,6 +222,8 @@ fn ways_to(value: &Value, wanted: &Value) -> Vec<Vec<PathStep>> {
             found.push(path);
         } else if let Some(object) = value.as_object() {
             stack.extend(object.iter().map(|(key, v)| (v, [path.as_slice(), &[PathStep::Key(key.clone())]].concat())));
+        } else if let Some(last) = value.as_array().and_then(<[_]>::last) {
+            stack.push((last, [path.as_slice(), &[THE_LAST]].concat()));
         }
     }
     found.sort();

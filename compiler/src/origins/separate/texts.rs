@@ -1,0 +1,95 @@
+//! Tests of a text: how it starts and ends, and which words it holds.
+
+use super::{Atoms, Feature, some_of};
+use crate::text::{is_date, is_opaque};
+use crate::weight::bits;
+use ltc_workflow::Value;
+use ltc_workflow::expr::{Expr, Function};
+
+/// Longer texts are not looked at, in bytes.
+const LONGEST: usize = 4_000;
+/// Words that tell whether there is more.
+const TELLING: &[&str] = &["next", "more", "done", "failed", "error", "completed", "last"];
+/// What it is worth that one of them is looked for.
+const WORTH_OF_TELLING: f64 = 6.0;
+/// The most words of a text that are tried.
+const MOST_WORDS: usize = 60;
+
+/// All tests of `feature`, where it is a text in every row.
+pub(super) fn add(feature: &Feature, atoms: &mut Atoms<'_>) {
+    let texts: Option<Vec<&str>> = feature.values.iter().map(|v| v.as_ref()?.as_str().filter(|t| t.len() <= LONGEST)).collect();
+    let Some(texts) = texts else { return };
+    let side = |wanted: bool| texts.iter().zip(atoms.chosen).filter(move |(_, c)| **c == wanted).map(|(t, _)| *t);
+    let call = |function: Function, part: &str| Expr::Call(function, vec![feature.expr.clone(), Expr::Literal(Value::from(part))]);
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = (side(true).collect(), side(false).collect());
+    if let Some(start) = common_start(&ours).and_then(|common| telling_start(common, &theirs)) {
+        atoms.add(call(Function::StartsWith, start), 5.0 + bits(start), texts.iter().map(|t| t.starts_with(start)).collect());
+    }
+    if let Some(end) = common_end(&ours).and_then(|common| telling_end(common, &theirs)) {
+        atoms.add(call(Function::EndsWith, end), 5.5 + bits(end), texts.iter().map(|t| t.ends_with(end)).collect());
+    }
+    let values = |wanted: bool| some_of(feature, atoms.chosen, wanted).into_iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    let (some_ours, some_theirs) = (values(true), values(false));
+    for word in some_ours.iter().take(1).flat_map(|t| words(t)).filter(|w| ours.iter().all(|t| t.contains(w))) {
+        atoms.add(call(Function::Contains, word), cost(word), texts.iter().map(|t| t.contains(word)).collect());
+    }
+    for word in some_theirs.iter().flat_map(|t| words(t)).filter(|w| !ours.iter().any(|t| t.contains(w))) {
+        let absent = texts.iter().map(|t| !t.contains(word)).collect();
+        atoms.add(Expr::Not(Box::new(call(Function::Contains, word))), cost(word) + 0.5, absent);
+    }
+}
+
+fn cost(word: &str) -> f64 {
+    let lower = word.to_lowercase();
+    let tells = crate::text::tokens(&lower).iter().any(|t| lower.get(t.start..t.end).is_some_and(|w| TELLING.contains(&w)));
+    9.0 + bits(word) / 2.0 - if tells { WORTH_OF_TELLING } else { 0.0 }
+}
+
+/// The parts of a text between blanks, commas and semicolons that are words: no numbers, ids or dates.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';')).take(MOST_WORDS);
+    // The whole is a test of equality.
+    parts.filter(move |p| {
+        p.len() > 1 && *p != text && p.len() <= 40 && !p.bytes().any(|b| b.is_ascii_digit()) && !is_opaque(p) && !is_date(p)
+    })
+}
+
+fn common_start<'t>(texts: &[&'t str]) -> Option<&'t str> {
+    let (first, rest) = texts.split_first()?;
+    let shared = |text: &&str| {
+        first.char_indices().zip(text.chars()).find(|((_, a), b)| a != b).map_or(first.len().min(text.len()), |((at, _), _)| at)
+    };
+    first.get(..rest.iter().map(shared).min().unwrap_or(first.len()))
+}
+
+fn common_end<'t>(texts: &[&'t str]) -> Option<&'t str> {
+    let (first, rest) = texts.split_first()?;
+    let shared = |text: &&str| {
+        let same: usize = first.chars().rev().zip(text.chars().rev()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
+        same
+    };
+    let length = rest.iter().map(shared).min().unwrap_or(first.len());
+    first.get(first.len() - length..)
+}
+
+/// The shortest start that none of the others has and that ends where a token does: behind the signs and the one word at most that tell.
+fn telling_start<'t>(common: &'t str, others: &[&str]) -> Option<&'t str> {
+    let ends = common.char_indices().map(|(at, c)| at + c.len_utf8());
+    let is_end = |end: &usize| {
+        let (before, after) = common.split_at(*end);
+        let last = before.chars().next_back();
+        // What all have in common may end within a word that they share by chance.
+        let open = last.is_some_and(char::is_alphanumeric) && after.chars().next().is_none_or(char::is_alphanumeric);
+        let goes_on = last.is_some_and(|c| !c.is_alphanumeric()) && after.starts_with(|c: char| !c.is_alphanumeric());
+        !open && !goes_on && before.contains(|c: char| !c.is_whitespace())
+    };
+    let start = ends.filter(is_end).filter_map(|end| common.get(..end)).find(|start| !others.iter().any(|o| o.starts_with(start)))?;
+    (!start.bytes().any(|b| b.is_ascii_digit()) && !is_opaque(start)).then_some(start)
+}
+
+/// The shortest end that none of the others has and that begins with a sign: `.md`.
+fn telling_end<'t>(common: &'t str, others: &[&str]) -> Option<&'t str> {
+    let begins = common.char_indices().rev().filter(|(_, c)| !c.is_alphanumeric()).map(|(at, _)| at);
+    let end = begins.filter_map(|at| common.get(at..)).find(|end| end.len() > 1 && !others.iter().any(|o| o.ends_with(end)))?;
+    (!end.bytes().any(|b| b.is_ascii_digit()) && !is_opaque(end)).then_some(end)
+}
