@@ -85,7 +85,10 @@ fn lay_loop(
     let placeholder = NodeKind::List { rounds: BTreeMap::new() };
     let node = tree.add_node(Node { kind: placeholder, body });
     let model = regions.iter().find_map(|(frame, r)| match r {
-        Region::Loop(l) => l.rounds.first().and_then(|round| Some((*frame, round.item.clone()?))),
+        Region::Loop(l) => l.rounds.first().and_then(|round| {
+            let call = round.regions.iter().find_map(Region::first_call)?;
+            Some(Model { frame: *frame, call, item: round.item.clone()? })
+        }),
         Region::Call(_) => None,
     });
     let mut rounds: BTreeMap<FrameId, Vec<FrameId>> = BTreeMap::new();
@@ -132,18 +135,34 @@ fn placed(tree: &Tree, run: usize, item: Item) -> Option<tree::Item> {
     }
 }
 
-/// The item of a loop's only round, where another frame has a loop in its place: the one that stands in the same list.
-fn lone_item(tree: &Tree, scripts: &[Script], indexes: &[Index], frame: FrameId, call: usize, model: &(FrameId, Item)) -> Option<Item> {
-    let (model_frame, item) = model;
+/// The first round of a loop.
+struct Model {
+    frame: FrameId,
+    call: usize,
+    item: Item,
+}
+
+/// The item of a loop's only round, where another frame has a loop in its place: the one that stands in the same list, and that the same
+/// argument comes from.
+fn lone_item(tree: &Tree, scripts: &[Script], indexes: &[Index], frame: FrameId, call: usize, model: &Model) -> Option<Item> {
     let run = tree.run(frame);
-    let wanted = list_of(tree, tree.run(*model_frame), item)?;
-    let found = patterns::patterns(scripts.get(run)?, indexes.get(run)?, &patterns::Homes::default(), call);
-    found.iter().find_map(|(pattern, hit)| {
-        let (_, list) = pattern.list();
-        let path = hit.place.path.iter().take(list.len()).cloned().collect();
-        let item = Item::Value { source: hit.place.source, path, span: None };
-        (list_of(tree, run, &item)? == wanted).then_some(item)
-    })
+    let of_model = tree.run(model.frame);
+    let wanted = list_of(tree, of_model, &model.item)?;
+    let hits = |run: usize, call: usize| {
+        let found = patterns::patterns(scripts.get(run)?, indexes.get(run)?, &patterns::Homes::default(), call);
+        let item = |(pattern, hit): (patterns::Pattern, patterns::Hit)| {
+            let (_, list) = pattern.list();
+            let path = hit.place.path.iter().take(list.len()).cloned().collect();
+            (pattern.argument, Item::Value { source: hit.place.source, path, span: None })
+        };
+        Some(found.into_iter().map(item).collect::<Vec<_>>())
+    };
+    let driving: Vec<_> =
+        hits(of_model, model.call)?.into_iter().filter(|(_, item)| *item == model.item).map(|(argument, _)| argument).collect();
+    let mut found = hits(run, call)?;
+    found.retain(|(_, item)| list_of(tree, run, item).is_some_and(|list| list == wanted));
+    let at = found.iter().position(|(argument, _)| driving.contains(argument)).unwrap_or(0);
+    (at < found.len()).then(|| found.swap_remove(at).1)
 }
 
 /// What an item's list is, told so that it can be compared between runs: the node (`None` is the input) and the way without positions.

@@ -178,6 +178,13 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     let has_loop = |regions: &[Region]| regions.iter().any(|r| matches!(r, Region::Loop(_)));
     let longest = between.iter().map(|b| behind(*b)).enumerate().max_by_key(|(i, b)| (has_loop(b), calls(b), std::cmp::Reverse(*i)));
     let (model, base) = longest.unwrap_or((0, &[]));
+    let rest = regions.get(last + 1..).unwrap_or_default();
+    let fits_all = |base: &[Region]| between.iter().all(|b| fit(script, base, behind(*b), &mut |_, _| true).1 == behind(*b).len());
+    // The last round may be the fullest: it goes as far as the others do.
+    let (model, base) = match to_the_end_of(script, base, rest).filter(|full| calls(full) > calls(base) && fits_all(full)) {
+        Some(full) => (at.len() - 1, full),
+        None => (model, base),
+    };
     let head = |p: usize| regions.get(p - turned..=p).unwrap_or_default().to_vec();
     let mut rounds = Vec::new();
     for (position, range) in at.iter().zip(&between) {
@@ -188,7 +195,6 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
         }
         rounds.push([head(*position), fitted].concat());
     }
-    let rest = regions.get(last + 1..).unwrap_or_default();
     let model_head = regions.get(*at.get(model)?..=*at.get(model)?).unwrap_or_default();
     let tied = |own: &Region, before: &[Region], head: &[Region], item: Option<&Item>| {
         patterns::touches(script, index, own, &[head, before].concat(), item)
@@ -200,6 +206,13 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     });
     rounds.push([head(last), fitted].concat());
     Some(Fold { start: first - turned, end: last + 1 + taken, rounds, driver })
+}
+
+/// What stands before and at the first of `regions` that is like the end of `base`.
+fn to_the_end_of<'r>(script: &Script, base: &[Region], regions: &'r [Region]) -> Option<&'r [Region]> {
+    let end = signature(script, base.last()?);
+    let at = regions.iter().position(|region| signature(script, region) == end)?;
+    regions.get(..=at)
 }
 
 /// Lays `regions` along `base`, as far as they go: each slot of the base may be missing, and where the base has a loop, its body may stand

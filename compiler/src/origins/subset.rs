@@ -5,8 +5,9 @@ use super::separate::{self, Feature, Test, features};
 use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::scalar_text;
+use crate::plan::Point;
 use crate::rewrite;
-use crate::tree::{FrameId, step_name};
+use crate::tree::{FrameId, NodeId, item_name, step_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr};
 use smol_str::SmolStr;
@@ -15,6 +16,8 @@ use smol_str::SmolStr;
 const MOST_EARLIER: usize = 12;
 /// An earlier result is a less likely measure than an input is.
 const FARTHER_THAN_AN_INPUT: usize = 4;
+/// What a test is worth more by which a loop chose its items before.
+const WORTH_OF_THE_SAME_TEST: f64 = 8.0;
 /// What it costs that all items but one are taken, beside how that one is told.
 const COST_OF_ALL_BUT_ONE: f64 = 3.0;
 
@@ -30,6 +33,8 @@ impl Explainer<'_> {
         known.extend(self.earlier_features(spot, choice, &frames));
         let mut tests = separate::separate(&features(&Expr::name(name.clone()), &values), &known, &chosen);
         tests.extend(self.all_but(uses, choice, name));
+        let before = self.tests_before(uses, choice, name);
+        tests.iter_mut().filter(|t| before.contains(&t.expr)).for_each(|t| t.cost -= WORTH_OF_THE_SAME_TEST);
         tests.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         let best = tests.first()?.clone();
         let rivals: Vec<String> = tests.iter().skip(1).filter(|t| t.cost - best.cost < 2.0).take(4).map(|t| t.expr.to_string()).collect();
@@ -45,12 +50,26 @@ impl Explainer<'_> {
         features(&Expr::name("inputs"), &inputs)
     }
 
+    /// The tests by which loops chose items of the same list: who reports on them means the same items.
+    fn tests_before(&self, uses: &[Use], choice: &Choice, name: &SmolStr) -> Vec<Expr> {
+        let Some(list) = uses.first().and_then(|used| self.list_expr(&choice.domain, used)) else { return Vec::new() };
+        let renamed = |node: &NodeId, test: &Expr| {
+            rewrite::map(test.clone(), &mut |e| if e == Expr::name(item_name(*node)) { Expr::name(name.clone()) } else { e })
+        };
+        let of_list = |(node, point): (&NodeId, &Point)| match point {
+            Point::Each { list: walked, test: Some(test) } if *walked == list => Some(renamed(node, test)),
+            Point::Each { .. } | Point::Call(_) | Point::Repeat { .. } => None,
+        };
+        self.points.iter().filter_map(of_list).collect()
+    }
+
     /// What earlier steps gave, as features of rows: each value with the frame that a row belongs to.
     fn earlier_features(&self, spot: &Spot, choice: &Choice, frames: &[FrameId]) -> Vec<Feature> {
         let mut found = Vec::new();
         for node in self.nodes_before(spot).into_iter().take(MOST_EARLIER) {
             let step = Expr::step(step_name(node));
-            if rewrite::mentions(&choice.domain.base, &step) {
+            // The rounds of a loop follow from its list.
+            if self.is_loop(node) || rewrite::mentions(&choice.domain.base, &step) {
                 continue;
             }
             let values: Vec<Option<Value>> = frames.iter().map(|f| self.tree.value(self.scripts, node, *f)).collect();

@@ -173,7 +173,8 @@ fn turns(script: &Script, a: &Act, b: &Act) -> Vec<Turn> {
         let says = bits(text) + names::agreement(&used_as, &patterns::keys(&path)).bits();
         let last = patterns::last_key(&path).unwrap_or_default();
         let goes_on_after = path.contains(&THE_LAST) && used_as.iter().any(|w| GO_ON.contains(&w.as_str()));
-        let is_next = goes_on_after || names::words(last).iter().any(|w| ["next", "cursor", "token", "after", "continuation"].contains(&w.as_str()));
+        let is_next =
+            goes_on_after || names::words(last).iter().any(|w| ["next", "cursor", "token", "after", "continuation"].contains(&w.as_str()));
         if hinted.is_some_and(|h| h.cursor.as_deref() == Some(last)) || (has_list(&a.value) && (is_next || says >= LEAST_EVIDENCE + 6.0)) {
             found.push(Turn::Cursor(argument.clone(), path));
         }
@@ -230,48 +231,51 @@ fn ways_to(value: &Value, wanted: &Value) -> Vec<Vec<PathStep>> {
     found
 }
 
-/// Calls that walk over a list, from its start towards its end or back.
+/// Calls that walk over a list, from its start towards its end or back. Each way to a list has its own runs of calls: of several that overlap
+/// the folds take the one whose rounds are shortest.
 fn walks(homes: &Homes, group: &[(usize, usize)], ways: impl Fn(usize) -> BTreeMap<Pattern, Hit>, found: &mut Vec<Driver>) {
-    let mut alive: BTreeMap<Pattern, Vec<Hit>> = BTreeMap::new();
-    let mut start = 0;
+    let mut open: BTreeMap<Pattern, (usize, Vec<Hit>)> = BTreeMap::new();
+    let mut runs: BTreeMap<(usize, usize), BTreeMap<Pattern, Vec<Hit>>> = BTreeMap::new();
+    let mut close = |pattern: Pattern, (start, hits): (usize, Vec<Hit>)| {
+        if hits.len() > 1 {
+            runs.entry((start, start + hits.len())).or_default().insert(pattern, hits);
+        }
+    };
     for (at, (_, call)) in group.iter().enumerate() {
-        let mut here = ways(*call);
-        let goes_on = |pattern: &Pattern, hits: &[Hit]| match (here.get(pattern), hits) {
-            (Some(hit), [only]) => hit.position != only.position,
-            (Some(hit), [first, second, .., last]) if first.position > second.position => hit.position < last.position,
-            (Some(hit), [first, second]) if first.position > second.position => hit.position < second.position,
-            (Some(hit), [.., last]) => hit.position > last.position,
-            (Some(_), []) | (None, _) => false,
-        };
-        let mut going: Vec<Pattern> = alive.iter().filter(|(p, hits)| goes_on(p, hits)).map(|(p, _)| p.clone()).collect();
-        if at == start + 1 {
-            let pair = going.iter().filter_map(|p| Some((p.clone(), alive.get(p)?.iter().chain(here.get(p)).cloned().collect()))).collect();
-            if best_list(homes, &pair).is_none() {
-                going.clear();
-            }
+        let mut before = std::mem::take(&mut open);
+        for (pattern, hit) in ways(*call) {
+            let run = match before.remove_entry(&pattern) {
+                Some((_, (start, mut hits))) if goes_on(&hits, &hit) => {
+                    hits.push(hit);
+                    (start, hits)
+                }
+                ended => {
+                    ended.into_iter().for_each(|(pattern, run)| close(pattern, run));
+                    (at, vec![hit])
+                }
+            };
+            open.insert(pattern, run);
         }
-        if going.is_empty() {
-            flush(homes, group.get(start..at).unwrap_or_default(), &alive, found);
-            start = at;
-            alive = here.into_iter().map(|(p, h)| (p, vec![h])).collect();
-            continue;
-        }
-        alive.retain(|pattern, hits| match here.remove(pattern).filter(|_| going.binary_search(pattern).is_ok()) {
-            Some(hit) => {
-                hits.push(hit);
-                true
-            }
-            None => false,
-        });
+        before.into_iter().for_each(|(pattern, run)| close(pattern, run));
     }
-    flush(homes, group.get(start..).unwrap_or_default(), &alive, found);
+    open.into_iter().for_each(|(pattern, run)| close(pattern, run));
+    for ((start, end), patterns) in runs {
+        if let Some((items, outer)) = best_list(homes, &patterns) {
+            let positions = group.get(start..end).unwrap_or_default().iter().map(|(p, _)| *p).collect();
+            found.push(Driver { kind: LoopKind::Each, positions, items, outer });
+        }
+    }
 }
 
-fn flush(homes: &Homes, run: &[(usize, usize)], alive: &BTreeMap<Pattern, Vec<Hit>>, found: &mut Vec<Driver>) {
-    if run.len() > 1
-        && let Some((items, outer)) = best_list(homes, alive)
-    {
-        found.push(Driver { kind: LoopKind::Each, positions: run.iter().map(|(p, _)| *p).collect(), items, outer });
+/// Whether `hit` goes on in the direction of those before it.
+fn goes_on(hits: &[Hit], hit: &Hit) -> bool {
+    match hits {
+        [] => false,
+        [only] => hit.position != only.position,
+        [first, second, ..] => {
+            let last = hits.last().map(|h| &h.position);
+            if first.position > second.position { Some(&hit.position) < last } else { Some(&hit.position) > last }
+        }
     }
 }
 

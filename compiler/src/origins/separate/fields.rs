@@ -24,18 +24,22 @@ fn each(feature: &Feature, is: impl Fn(Option<&Value>) -> bool) -> Vec<bool> {
     feature.values.iter().map(|v| is(v.as_ref())).collect()
 }
 
+/// What a word says at most, in bits.
+const A_WORD: f64 = 10.0;
+
 fn equality(feature: &Feature, atoms: &mut Atoms<'_>) {
     let chosen = atoms.chosen;
     if let [value] = some_of(feature, chosen, true).as_slice()
         && is_word(value)
     {
         let is = each(feature, |v| v == Some(*value));
-        atoms.add(equal(safe(feature), Expr::Literal((*value).clone())), 2.0 + weight(value), is);
+        // That a word is long makes it no less a word.
+        atoms.add(equal(safe(feature), Expr::Literal((*value).clone())), 2.0 + weight(value).min(A_WORD), is);
     }
     let ours = some_of(feature, chosen, true);
     for value in some_of(feature, chosen, false).into_iter().filter(|v| is_word(v) && !ours.contains(v)) {
         let is = each(feature, |v| v != Some(value));
-        atoms.add(safe(feature).binary(BinaryOp::NotEqual, Expr::Literal(value.clone())), 4.0 + weight(value), is);
+        atoms.add(safe(feature).binary(BinaryOp::NotEqual, Expr::Literal(value.clone())), 6.0 + weight(value), is);
     }
 }
 
