@@ -175,7 +175,7 @@ fn list_of(tree: &Tree, run: usize, item: &Item) -> Option<(Option<NodeId>, Vec<
     };
     let blur = |step: &PathStep| match step {
         PathStep::Index(_) => PathStep::Index(0),
-        PathStep::Key(_) | PathStep::Json | PathStep::Python | PathStep::Table => step.clone(),
+        PathStep::Key(_) | PathStep::Open(_) => step.clone(),
     };
     Some((node, path.iter().map(blur).collect()))
 }

@@ -14,7 +14,7 @@ use crate::script::Script;
 use crate::text::hash;
 use hashes::tree_hash;
 use ltc_workflow::Value;
-pub use opened::{follow, open_json, open_python, open_table};
+pub use opened::{Opening, follow, is_in_part, open_json};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::collections::BTreeSet;
@@ -40,12 +40,8 @@ pub enum PathStep {
     Key(SmolStr),
     /// Into a list.
     Index(usize),
-    /// Through a text that is JSON.
-    Json,
-    /// Through a text that is a Python literal.
-    Python,
-    /// Through a text that holds a table.
-    Table,
+    /// Through a text that holds more than a text.
+    Open(Opening),
 }
 
 /// A way into a value.

@@ -287,9 +287,7 @@ fn abstracted(place: &Place, any: &[usize], any_part: bool) -> (Vec<PatternStep>
                 position.push(*i);
                 path.push(PatternStep::Any);
             }
-            PathStep::Key(_) | PathStep::Index(_) | PathStep::Json | PathStep::Python | PathStep::Table => {
-                path.push(PatternStep::Step(step.clone()))
-            }
+            PathStep::Key(_) | PathStep::Index(_) | PathStep::Open(_) => path.push(PatternStep::Step(step.clone())),
         }
     }
     if any_part && let Some((start, _)) = place.span {
@@ -309,7 +307,7 @@ pub fn keys(path: &[PathStep]) -> Vec<&str> {
     path.iter()
         .filter_map(|step| match step {
             PathStep::Key(key) => Some(key.as_str()),
-            PathStep::Index(_) | PathStep::Json | PathStep::Python | PathStep::Table => None,
+            PathStep::Index(_) | PathStep::Open(_) => None,
         })
         .collect()
 }

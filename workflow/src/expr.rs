@@ -10,6 +10,7 @@ pub(crate) mod access;
 mod budget;
 mod compare;
 pub mod eval;
+mod find;
 mod functions;
 mod lex;
 pub mod names;
@@ -27,6 +28,7 @@ mod time;
 
 pub(crate) use budget::measure;
 pub(crate) use compare::{equal, extreme, order, sort};
+pub use find::{all_between, find_json, lines};
 pub(crate) use functions::{EMPTY_LIST, apply, scalar_text};
 pub use number::compare as compare_numbers;
 pub(crate) use number::{add, multiply, subtract, times};
@@ -176,6 +178,8 @@ functions! {
         ParseJson "parse_json" 1 "The value that a JSON text spells; what is no text stays as it is.",
         ParsePython "parse_python" 1 "The value that a Python literal spells: a dict, list, tuple, text, number, `True`, `None`; what is no text stays as it is.",
         ParseTable "parse_table" 1 "The rows of the table that a text holds, as a list of objects of texts by the names of the columns: Markdown, CSV and its like, columns of a command line; what is no text stays as it is.",
+        FindJson "find_json" 1 "The first object or list in JSON that stands in a text, with other text around it; what is no text stays as it is.",
+        Lines "lines" 1 "The lines of a text that are not blank.",
         ToJson "to_json" 1 "The value as a JSON text on one line, without blanks.",
         Date "date" 1 "The date part `YYYY-MM-DD` of an RFC 3339 instant.",
         AddDays "add_days" 2 "A date or instant so many days later, in the form that it came in.",

@@ -61,7 +61,7 @@ pub fn call(function: Function, arguments: &[Code]) -> Code {
 fn given_by(function: Function) -> Ty {
     match function {
         Function::Len | Function::Sum | Function::ToNumber => Ty::Number,
-        Function::Keys | Function::Split | Function::AllBetween => Ty::List(Box::new(Ty::Text)),
+        Function::Keys | Function::Split | Function::Lines | Function::AllBetween => Ty::List(Box::new(Ty::Text)),
         Function::Values | Function::Entries | Function::Reverse | Function::Flatten | Function::Concat | Function::Unique => {
             Ty::List(Box::new(Ty::Value))
         }
@@ -73,7 +73,8 @@ fn given_by(function: Function) -> Ty {
         | Function::Max
         | Function::ParseJson
         | Function::ParsePython
-        | Function::ParseTable => Ty::Value,
+        | Function::ParseTable
+        | Function::FindJson => Ty::Value,
         Function::Join
         | Function::Between
         | Function::Replace

@@ -3,7 +3,7 @@
 use super::hashes::{LIST, OBJECT, mix, tree_hash};
 use super::wanted::{LONGEST_FOLDED, Wanted};
 use super::windows::DATE;
-use super::{Index, MOST_ITEMS, MOST_LAYERS, Path, PathStep, Place, Source, open_json, open_python, open_table};
+use super::{Index, MOST_ITEMS, MOST_LAYERS, Opening, Path, PathStep, Place, Source, is_in_part};
 use crate::placeholders::is_reserved;
 use crate::script::Script;
 use crate::text::{hash, is_date, tokens_from};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// The most places that are kept for one text: one that stands everywhere is no evidence.
 const MOST_PLACES: usize = 64;
 /// The most places of one text inside others: it is cut out at one of the first, or nowhere.
-const MOST_PLACES_IN_TEXTS: usize = 8;
+const MOST_PLACES_IN_TEXTS: usize = 16;
 
 /// The places in a script that hold what is wanted.
 pub(super) fn walk(script: &Script, wanted: &Wanted) -> Index {
@@ -168,24 +168,18 @@ impl Walk<'_> {
                 self.index.folded.entry(key).or_default().push(place);
             }
         }
-        if self.layers < MOST_LAYERS {
-            let opened = open_json(text).map(|v| (PathStep::Json, v)).or_else(|| open_python(text).map(|v| (PathStep::Python, v)));
-            if let Some((step, inner)) = opened {
-                self.enter(step);
-                self.layers += 1;
-                self.value(&inner);
-                self.layers -= 1;
-                self.leave();
-                return;
-            }
-            // What else stands in the text counts beside the rows.
-            if let Some(rows) = open_table(text) {
-                self.enter(PathStep::Table);
-                self.layers += 1;
-                self.value(&rows);
-                self.layers -= 1;
-                self.leave();
-            }
+        let in_part = is_in_part(&self.path);
+        let openings = if self.layers < MOST_LAYERS { Opening::all(text) } else { Vec::new() };
+        let is_whole = openings.iter().any(|(opening, _)| opening.is_whole());
+        for (opening, inner) in openings.into_iter().filter(|(o, _)| !in_part || o.is_whole()) {
+            self.enter(PathStep::Open(opening));
+            self.layers += 1;
+            self.value(&inner);
+            self.layers -= 1;
+            self.leave();
+        }
+        if is_whole {
+            return;
         }
         if text.len() > DATE && is_date(text) {
             let day = hash(text.get(..DATE).unwrap_or_default());

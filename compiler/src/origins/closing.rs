@@ -50,14 +50,8 @@ impl Explainer<'_> {
                         }
                         continue;
                     }
-                    PathStep::Json => {
-                        value.as_str().and_then(crate::index::open_json).map(|v| (way.expr.clone().apply(Function::ParseJson), v))
-                    }
-                    PathStep::Python => {
-                        value.as_str().and_then(crate::index::open_python).map(|v| (way.expr.clone().apply(Function::ParsePython), v))
-                    }
-                    PathStep::Table => {
-                        value.as_str().and_then(crate::index::open_table).map(|v| (way.expr.clone().apply(Function::ParseTable), v))
+                    PathStep::Open(opening) => {
+                        value.as_str().and_then(|text| opening.open(text)).map(|v| (opening.of(way.expr.clone()), v))
                     }
                     PathStep::Index(at) => {
                         let Some(item) = value.at(*at) else { continue };

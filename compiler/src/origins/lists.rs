@@ -219,7 +219,8 @@ impl Explainer<'_> {
         let Some((script, index)) = self.scripts.get(run).zip(self.indexes.get(run)) else { return Vec::new() };
         let Some(text) = scalar_text(value) else { return Vec::new() };
         let mut found = Vec::new();
-        for place in index.places(text).iter().filter(|p| p.span.is_none() && is_visible(script, used.call, p)) {
+        let is_item = |p: &&Place| p.span.is_none() || crate::index::is_in_part(&p.path);
+        for place in index.places(text).iter().filter(|p| is_visible(script, used.call, p)).filter(is_item) {
             found.extend(self.hits_at(place.source, &place.path, used.frame));
         }
         found
@@ -242,9 +243,7 @@ impl Explainer<'_> {
                                 position.push(*i);
                                 pattern.push(PatternStep::Any);
                             }
-                            PathStep::Key(_) | PathStep::Index(_) | PathStep::Json | PathStep::Python | PathStep::Table => {
-                                pattern.push(PatternStep::Step(step.clone()))
-                            }
+                            PathStep::Key(_) | PathStep::Index(_) | PathStep::Open(_) => pattern.push(PatternStep::Step(step.clone())),
                         }
                     }
                     let Some(item) = self.item_at(source, path, &way, *last, frame) else { continue };
@@ -320,9 +319,7 @@ fn inner_lists(list: Expr, rest: &[PatternStep], depth: usize) -> Option<Expr> {
     for (at, step) in rest.iter().enumerate() {
         inner = match step {
             PatternStep::Step(PathStep::Key(key)) => inner.key(key.clone()),
-            PatternStep::Step(PathStep::Json) => inner.apply(Function::ParseJson),
-            PatternStep::Step(PathStep::Python) => inner.apply(Function::ParsePython),
-            PatternStep::Step(PathStep::Table) => inner.apply(Function::ParseTable),
+            PatternStep::Step(PathStep::Open(opening)) => opening.of(inner),
             PatternStep::Step(PathStep::Index(_)) | PatternStep::AnyPart => return None,
             PatternStep::Any => {
                 let inner = inner_lists(inner, rest.get(at + 1..)?, depth + 1)?;

@@ -203,10 +203,14 @@ impl Explainer<'_> {
 /// A place as a field of an item of a list: the list, the item's position, and the keys to the field.
 fn as_field_of_item(relative: Relative) -> Option<(Domain, usize, Vec<SmolStr>)> {
     let at = relative.path.iter().rposition(|s| matches!(s, PathStep::Index(_)))?;
+    // Parts of a text, put together again, are a part of it.
+    if crate::index::is_in_part(&relative.path) {
+        return None;
+    }
     let Some(PathStep::Index(position)) = relative.path.get(at) else { return None };
     let field = relative.path.iter().skip(at + 1).map(|s| match s {
         PathStep::Key(key) => Some(key.clone()),
-        PathStep::Index(_) | PathStep::Json | PathStep::Python | PathStep::Table => None,
+        PathStep::Index(_) | PathStep::Open(_) => None,
     });
     let field = field.collect::<Option<Vec<SmolStr>>>()?;
     let pattern = relative.path.iter().take(at).cloned().map(PatternStep::Step).chain([PatternStep::Any]).collect();

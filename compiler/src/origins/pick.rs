@@ -155,7 +155,7 @@ impl Explainer<'_> {
                     let open = relative.path.iter().any(|s| match s {
                         PathStep::Index(_) => true,
                         PathStep::Key(key) => is_opaque(key),
-                        PathStep::Json | PathStep::Python | PathStep::Table => false,
+                        PathStep::Open(_) => false,
                     });
                     let Some(closed) = (!open).then(|| self.closings(&relative, used, None)).and_then(|c| c.into_iter().next()) else {
                         continue;

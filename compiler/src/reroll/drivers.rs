@@ -296,8 +296,7 @@ fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<(Vec<
     let convincing = lists.into_iter().filter(|(_, (_, evidence, _))| *evidence >= LEAST_EVIDENCE);
     let ((root, list, positions), (_, _, hits)) = convincing.max_by_key(|((root, list, positions), (arguments, _, _))| {
         let whole = matches!(root, Root::Round { of, .. } if positions.len() == homes.rounds(*of));
-        let parts = list.contains(&PatternStep::AnyPart);
-        (*arguments, !parts, matches!(root, Root::Source(Source::Input)), whole, std::cmp::Reverse(list.len()))
+        (*arguments, structure(list), matches!(root, Root::Source(Source::Input)), whole, std::cmp::Reverse(list.len()))
     })?;
     let items = hits.iter().zip(positions).map(|(hit, position)| item(&root, &list, hit, &position));
     let any: Vec<usize> = (0..list.len()).filter(|i| list.get(*i) == Some(&PatternStep::Any)).collect();
@@ -306,6 +305,18 @@ fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<(Vec<
         (Root::Source(_) | Root::Round { .. }, _) => None,
     };
     Some((items.collect::<Option<_>>()?, outer))
+}
+
+/// How much structure the items of a list have: a part of a text has least, an item of a list that was one most.
+fn structure(list: &[PatternStep]) -> u8 {
+    let gives_parts = |step: &PatternStep| matches!(step, PatternStep::Step(PathStep::Open(opening)) if opening.gives_parts());
+    if list.contains(&PatternStep::AnyPart) {
+        0
+    } else if list.iter().any(gives_parts) {
+        1
+    } else {
+        2
+    }
 }
 
 fn item(root: &Root, list: &[PatternStep], hit: &Hit, position: &[usize]) -> Option<Item> {

@@ -5,7 +5,7 @@
 use super::budget::{Budget, measure};
 use super::compare::{equal, order};
 use super::eval::{fail, with_article};
-use super::{Function, number, python, table, text, time};
+use super::{Function, find, number, python, table, text, time};
 use crate::advance::Failure;
 use crate::json;
 use crate::value::{Number, Object, Value};
@@ -62,12 +62,16 @@ pub(crate) fn apply(function: Function, arguments: &[Value], budget: &mut Budget
             scalar_text(call.argument(0)).map(Value::String).ok_or_else(|| call.wrong(0, "a text, a number or a boolean"))
         }
         Function::ToNumber => call.to_number(),
-        Function::ParseJson | Function::ParsePython | Function::ParseTable if !matches!(call.argument(0), Value::String(_)) => {
+        Function::ParseJson | Function::ParsePython | Function::ParseTable | Function::FindJson
+            if !matches!(call.argument(0), Value::String(_)) =>
+        {
             Ok(call.argument(0).clone())
         }
         Function::ParseJson => json::parse(call.text(0)?.as_bytes())
             .map_err(|e| fail("not-json", format!("the text is no JSON: {} at line {} column {}", e.message, e.line, e.column))),
         Function::ParsePython => python::parse(call.text(0)?),
+        Function::FindJson => find::find_json(call.text(0)?),
+        Function::Lines => Ok(find::lines(call.text(0)?)),
         Function::ParseTable => table::parse(call.text(0)?),
         Function::ToJson => {
             measure(call.argument(0), budget)?;

@@ -59,6 +59,8 @@ functions! {
     to_number(a) -> Number = ToNumber;
     parse_json(a) -> Value = ParseJson;
     parse_python(a) -> Value = ParsePython;
+    find_json(a) -> Value = FindJson;
+    lines(a) -> Vec<String> = Lines;
     parse_table(a) -> Value = ParseTable;
     to_json(a) -> String = ToJson;
     date(a) -> String = Date;
