@@ -20,7 +20,7 @@ use smol_str::SmolStr;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use wanted::Wanted;
-pub use windows::{may_be_cut, windows};
+pub use windows::{may_be_cut, shaped_windows, windows};
 
 /// Where a value can come from, earliest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +65,8 @@ pub struct Index {
     trees: FxHashMap<u64, Vec<Place>>,
     /// By the hash of the text in lower case: where a text stands that is used in lower or upper case throughout.
     folded: FxHashMap<u64, Vec<Place>>,
+    /// By the words of a text: where a text stands that is used in another shape.
+    spelled: FxHashMap<u64, Vec<Place>>,
     in_lists: BTreeSet<(Source, Vec<PathStep>)>,
 }
 
@@ -112,6 +114,11 @@ impl Index {
     /// The places that hold, as a whole, what `text` is but for the case of its letters.
     pub fn places_in_any_case(&self, text: &str) -> &[Place] {
         self.folded.get(&hash(&text.to_lowercase())).map_or(&[], Vec::as_slice)
+    }
+
+    /// The places that hold, as a whole, a text of the words of `text`.
+    pub fn places_spelled(&self, text: &str) -> &[Place] {
+        self.spelled.get(&windows::spelling(text)).map_or(&[], Vec::as_slice)
     }
 
     /// The places that hold an object or a list that may be equal to `value`.

@@ -7,6 +7,7 @@
 //! A reference is taken only where it explains more than it costs: the value's own information, plus what agreeing names say, must
 //! exceed what it takes to name the place. A small number or an enum word never makes an edge alone.
 
+mod aligned;
 mod anchors;
 mod branches;
 mod candidates;
@@ -25,7 +26,9 @@ mod rounds;
 pub mod scope;
 mod secrets;
 mod separate;
+mod shaped;
 mod subset;
+mod successor;
 mod value;
 
 use crate::diagnostics::{Diagnostic, Severity};
@@ -39,6 +42,7 @@ pub use inputs::Inputs;
 use ltc_workflow::expr::{BinaryOp, Expr};
 use ltc_workflow::template::{Piece, Template};
 use ltc_workflow::{Object, Value};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -104,6 +108,8 @@ pub struct Explainer<'a> {
     indexes: &'a [Index],
     tree: Tree,
     inputs: Inputs,
+    /// Per run: the texts and numbers that it was given, with the expressions that give them.
+    given: Vec<FxHashMap<SmolStr, Expr>>,
     secrets: Secrets,
     points: BTreeMap<NodeId, Point>,
     presence: BTreeMap<NodeId, Presence>,
@@ -128,6 +134,7 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
         indexes,
         tree,
         inputs: Inputs::given(scripts),
+        given: scripts.iter().map(|s| inputs::leaves(&s.input)).collect(),
         secrets: Secrets::default(),
         points: BTreeMap::new(),
         presence: BTreeMap::new(),

@@ -104,7 +104,8 @@ pub fn is_date(text: &str) -> bool {
     let date = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(digit) && dash(4) && dash(7);
     let in_range =
         |from: usize, most: u32| text.get(from..from + 2).and_then(|t| t.parse::<u32>().ok()).is_some_and(|n| n >= 1 && n <= most);
-    date && in_range(5, 12) && in_range(8, 31) && (bytes.len() == 10 || (bytes.len() <= 35 && matches!(bytes.get(10), Some(b'T' | b' '))))
+    let timed = || matches!(bytes.get(10), Some(b'T' | b' ')) && digit(11) && digit(12) && bytes.get(13) == Some(&b':');
+    date && in_range(5, 12) && in_range(8, 31) && (bytes.len() == 10 || (bytes.len() <= 35 && timed()))
 }
 
 #[cfg(test)]
@@ -120,6 +121,7 @@ mod tests {
     #[test]
     fn dates_are_seen() {
         assert!(is_date("2026-03-05") && is_date("2026-03-05T10:00:00Z"));
+        assert!(!is_date("2026-03-05 Weekly") && !is_date("2026-03-05 12 guests"));
         assert!(!is_date("2026-13-05") && !is_date("20260305") && !is_date("2026-03-051"));
     }
 }

@@ -35,6 +35,11 @@ pub fn bits(text: &str) -> f64 {
     weigh(text)
 }
 
+/// Whether a word has letters that were drawn by lot: one of the words of a machine.
+pub fn is_drawn(word: &str) -> bool {
+    letters::are_drawn(word)
+}
+
 /// How much `text` says to who knows the recording's clock, in nanoseconds since 1970: a day near it is no news.
 pub fn bits_beside(text: &str, clock: Option<i128>) -> f64 {
     match clock.and_then(|clock| near(text, clock)) {

@@ -2,7 +2,7 @@
 
 use super::hashes::{LIST, OBJECT, mix, tree_hash};
 use super::wanted::{LONGEST_FOLDED, Wanted};
-use super::windows::DATE;
+use super::windows::{DATE, LONGEST_SHAPED, spelling};
 use super::{Index, MOST_ITEMS, MOST_LAYERS, Opening, Path, PathStep, Place, Source, is_in_part};
 use crate::placeholders::is_reserved;
 use crate::script::Script;
@@ -166,6 +166,13 @@ impl Walk<'_> {
             if self.wanted.folded.contains(&key) && self.index.folded.get(&key).is_none_or(|places| places.len() < MOST_PLACES_IN_TEXTS) {
                 let place = self.place(None);
                 self.index.folded.entry(key).or_default().push(place);
+            }
+        }
+        if text.len() <= LONGEST_SHAPED && !self.wanted.spelled.is_empty() {
+            let key = spelling(text);
+            if self.wanted.spelled.contains(&key) && self.index.spelled.get(&key).is_none_or(|places| places.len() < MOST_PLACES_IN_TEXTS) {
+                let place = self.place(None);
+                self.index.spelled.entry(key).or_default().push(place);
             }
         }
         let in_part = is_in_part(&self.path);

@@ -1,7 +1,7 @@
 //! What is looked for: every value that is used, and its parts.
 
 use super::hashes::tree_hash;
-use super::windows::{MOST_TOKENS_OF_A_TEXT, may_be_cut, windows};
+use super::windows::{MOST_TOKENS_OF_A_TEXT, may_be_cut, shaped_windows, spelling, windows};
 use super::{MOST_LAYERS, open_json};
 use crate::script::Script;
 use crate::text::{hash, tokens};
@@ -20,6 +20,8 @@ pub(super) struct Wanted {
     pub texts: FxHashSet<u64>,
     /// In lower case: texts that have one case throughout.
     pub folded: FxHashSet<u64>,
+    /// The words of texts that may be another text in another shape, `login-fails-on-safari`.
+    pub spelled: FxHashSet<u64>,
     pub trees: FxHashSet<u64>,
     /// For the first token of each part of a text: of how many tokens the parts are.
     pub starts: FxHashMap<u64, Vec<usize>>,
@@ -42,6 +44,9 @@ impl Wanted {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
                 self.texts.insert(hash(number.as_str()));
+                if let Some(before) = number.as_i64().and_then(|n| n.checked_sub(1)) {
+                    self.texts.insert(hash(&before.to_string()));
+                }
                 if number.as_str().len() > 2 {
                     self.add_start(number.as_str());
                 }
@@ -65,6 +70,9 @@ impl Wanted {
         }
         if may_be_cut(text) {
             self.add_start(text);
+        }
+        for (start, end) in shaped_windows(text) {
+            self.spelled.insert(spelling(text.get(start..end).unwrap_or_default()));
         }
         for (start, end) in windows(text) {
             let part = text.get(start..end).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Parts of a text that may come from somewhere.
 
-use crate::text::{is_date, is_name, is_specific, tokens_from};
+use crate::text::{hash, is_date, is_name, is_specific, tokens_from};
+use crate::weight::bits;
 
 /// The most tokens of a window: longer parts of a text are found as a whole value or not at all.
 const MOST_TOKENS: usize = 16;
@@ -35,6 +36,55 @@ pub fn windows(text: &str) -> Vec<(usize, usize)> {
         }
     }
     found
+}
+
+/// Longer texts hold nothing in another shape, in bytes.
+pub(super) const LONGEST_SHAPED: usize = 400;
+/// A text in another shape has so many words at least: fewer are looked for in another case alone.
+const FEWEST_SHAPED: usize = 2;
+/// What a text must say to be taken for another one in another shape: a place, and which shape.
+pub const LEAST_BITS_IN_ANOTHER_SHAPE: f64 = 13.0;
+
+/// The parts of `text` without blanks that may be another text in another shape: a slug, percent-encoded, or in another case. The whole may be
+/// among them.
+pub fn shaped_windows(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    if text.len() > LONGEST_SHAPED {
+        return found;
+    }
+    let tokens: Vec<_> = tokens_from(text, 0).collect();
+    for (at, first) in tokens.iter().enumerate() {
+        for last in tokens.iter().skip(at + FEWEST_SHAPED - 1).take(MOST_TOKENS) {
+            let part = text.get(first.start..last.end).unwrap_or_default();
+            if part.contains(char::is_whitespace) {
+                break;
+            }
+            if bits(part) >= LEAST_BITS_IN_ANOTHER_SHAPE {
+                found.push((first.start, last.end));
+            }
+        }
+    }
+    found
+}
+
+/// A hash of the words of a text, whatever is between them and whatever their case: a text and its slug have the same.
+pub fn spelling(text: &str) -> u64 {
+    let decoded = if text.contains('%') { percent_decoded(text) } else { None };
+    let text = decoded.as_deref().unwrap_or(text);
+    let words: Vec<String> = tokens_from(text, 0).filter_map(|t| text.get(t.start..t.end)).map(str::to_lowercase).collect();
+    hash(&words.join("-"))
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        bytes.extend_from_slice(rest.get(..at)?.as_bytes());
+        bytes.push(u8::from_str_radix(rest.get(at + 1..at + 3)?, 16).ok()?);
+        rest = rest.get(at + 3..)?;
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok()
 }
 
 fn separator_before(text: &str, at: usize) -> Option<usize> {

@@ -1,6 +1,13 @@
 //! Fixed texts by which a part of a text is found again.
+//!
+//! They are made of what stands there again: of signs, and of words that name what comes. What may be another value next time is no part of
+//! them: what a machine made, what the run was given, what was taken from somewhere else, and what stands in the line before.
 
-use crate::text::{is_opaque, tokens, tokens_from};
+use crate::text::{is_opaque, tokens_from};
+use crate::weight::is_drawn;
+
+/// Whether a part of a text is a value that is known to come from somewhere: it may be another one next time.
+pub(super) type IsData<'d> = &'d dyn Fn(&str) -> bool;
 
 pub(super) fn common_prefix(a: &str, b: &str) -> usize {
     a.char_indices().zip(b.chars()).find(|((_, x), y)| x != y).map_or(a.len().min(b.len()), |((at, _), _)| at)
@@ -16,9 +23,10 @@ pub(super) fn borders(text: &str, start: usize, end: usize) -> Vec<usize> {
 }
 
 /// Fixed texts before and after a part of `text` by which `between` finds it again, the shortest that work first.
-pub(super) fn anchors(text: &str, span: (usize, usize)) -> Vec<(String, String)> {
+pub(super) fn anchors(text: &str, span: (usize, usize), is_data: IsData<'_>) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for before in befores(text, span.0).into_iter().filter(|b| is_anchor(b)) {
+    let stays = |before: &str| data_before(text, span.0.saturating_sub(before.len()), span.0, is_data).is_none();
+    for before in befores(text, span.0).into_iter().filter(|b| is_anchor(b) && stays(b)) {
         let from = match before.is_empty() {
             true => 0,
             false => match text.find(before) {
@@ -29,7 +37,7 @@ pub(super) fn anchors(text: &str, span: (usize, usize)) -> Vec<(String, String)>
         if from != span.0 {
             continue;
         }
-        for after in afters(text, span.1).into_iter().filter(|a| is_anchor(a)) {
+        for after in afters(text, span.1).into_iter().filter(|a| is_anchor(a) && !data_after(text, span.1, span.1 + a.len(), is_data)) {
             let to = if after.is_empty() { Some(text.len()) } else { text.get(from..).and_then(|t| t.find(after)).map(|at| from + at) };
             if to == Some(span.1) {
                 found.push((before.to_owned(), after.to_owned()));
@@ -51,6 +59,70 @@ const NEAR: usize = 4 * (LONGEST_ANCHOR + 1);
 /// Whether a fixed text can be trusted to stand there again: short, and of signs that people write.
 fn is_anchor(text: &str) -> bool {
     text.len() < NEAR && text.chars().count() <= LONGEST_ANCHOR && !text.contains(|c: char| c == '\\' || (c.is_control() && c != '\n'))
+}
+
+/// A fixed text before a part, with one value in it that the run was given, and the fixed text after the part.
+pub(super) struct Around<'t> {
+    /// What stands before the given value.
+    pub start: &'t str,
+    /// The value that was given.
+    pub given: &'t str,
+    /// What stands between it and the part.
+    pub middle: &'t str,
+    /// What stands after the part.
+    pub after: &'t str,
+}
+
+/// The texts around a part of `text` by which it is found in the line of a value that the run was given.
+pub(super) fn around_given<'t>(text: &'t str, span: (usize, usize), is_data: IsData<'_>, is_given: IsData<'_>) -> Option<Around<'t>> {
+    let line = text.get(..span.0)?.rfind('\n').map_or(0, |at| at + 1);
+    let words: Vec<_> = tokens_from(text, line).take_while(|t| t.end <= span.0).collect();
+    let value = |first: usize| {
+        let ends = words.iter().filter(move |t| t.start >= first).take(MOST_WORDS_OF_DATA).map(|t| t.end);
+        ends.filter(|to| text.get(first..*to).is_some_and(is_given)).last().map(|to| (first, to))
+    };
+    let (from, to) = words.iter().rev().find_map(|first| value(first.start))?;
+    let head = text.get(line..from)?;
+    let start = head.get(
+        head.rfind(char::is_alphanumeric).map_or(0, |at| at + head.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8))..,
+    )?;
+    let (given, middle) = (text.get(from..to)?, text.get(to..span.0)?);
+    let before = text.get(from - start.len()..span.0)?;
+    if middle.is_empty() || !is_anchor(before) || holds_volatile(middle) || data_after(text, to, span.0, is_data) {
+        return None;
+    }
+    if text.find(before) != Some(from - start.len()) {
+        return None;
+    }
+    let is_end = |after: &&str| {
+        text.get(span.0..).and_then(|t| t.find(*after)) == Some(span.1 - span.0) || (after.is_empty() && span.1 == text.len())
+    };
+    let after =
+        afters(text, span.1).into_iter().filter(|a| is_anchor(a) && !data_after(text, span.1, span.1 + a.len(), is_data)).find(is_end)?;
+    Some(Around { start, given, middle, after })
+}
+
+/// The most words of a value of which an anchor may hold the end or the start.
+const MOST_WORDS_OF_DATA: usize = 4;
+
+/// The data that stands in the anchor before `end`, which starts at `start`, or ends in it: its first word may be the last of a value.
+pub(super) fn data_before<'t>(text: &'t str, start: usize, end: usize, is_data: IsData<'t>) -> Option<(usize, usize)> {
+    let near = (0..=start.saturating_sub(NEAR)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let words: Vec<_> = tokens_from(text, near).take_while(|t| t.end <= end).collect();
+    let inside = words.iter().position(|t| t.end > start).unwrap_or(words.len());
+    words.iter().skip(inside.saturating_sub(MOST_WORDS_OF_DATA - 1)).find_map(|first| {
+        let values = words.iter().filter(|last| last.start >= first.start && last.end > start).take(MOST_WORDS_OF_DATA);
+        let ends = values.map(|last| last.end).filter(|to| text.get(first.start..*to).is_some_and(is_data));
+        ends.last().map(|to| (first.start, to))
+    })
+}
+
+/// Whether data stands in the anchor after `start`, which ends at `end`, or starts in it.
+fn data_after(text: &str, start: usize, end: usize, is_data: IsData<'_>) -> bool {
+    let firsts = tokens_from(text, start).take_while(|t| t.start < end);
+    firsts.into_iter().any(|first| {
+        tokens_from(text, first.start).take(MOST_WORDS_OF_DATA).any(|last| text.get(first.start..last.end).is_some_and(is_data))
+    })
 }
 
 /// Fixed texts that stand before and after every one of several parts of `text`.
@@ -98,8 +170,7 @@ fn befores(text: &str, start: usize) -> Vec<&str> {
     starts.push(0);
     let mut found: Vec<&str> = starts.into_iter().filter_map(|at| head.get(at..)).collect();
     found.dedup();
-    let stays =
-        |t: &&str| !t.is_empty() && is_anchor(t) && tokens(t).iter().all(|k| !is_volatile(t.get(k.start..k.end).unwrap_or_default()));
+    let stays = |t: &&str| !t.is_empty() && is_anchor(t) && !crosses_a_line(t) && !holds_volatile(t);
     let good = found.into_iter().filter(stays);
     let punctuation = head.char_indices().rev().take_while(|(_, c)| !c.is_alphanumeric()).last().and_then(|(at, _)| head.get(at..));
     good.chain(punctuation).collect()
@@ -115,10 +186,20 @@ fn afters(text: &str, end: usize) -> Vec<&str> {
     let first = tail.chars().next().map_or(0, char::len_utf8);
     let mut ends = vec![first, words.first().map_or(tail.len(), |t| t.start)];
     ends.extend(words.iter().take(3).map(|t| t.end));
-    ends.into_iter().filter_map(|at| tail.get(..at)).filter(|t| !t.is_empty()).collect()
+    ends.into_iter().filter_map(|at| tail.get(..at)).filter(|t| !t.is_empty() && !holds_volatile(t)).collect()
+}
+
+/// Whether a text holds the end of another line, which says nothing about what comes: only a line that ends with a colon does.
+fn crosses_a_line(before: &str) -> bool {
+    let before = before.strip_prefix('\n').unwrap_or(before);
+    before.rsplit_once('\n').is_some_and(|(lines, _)| !lines.trim_end().ends_with(':') && lines.contains(char::is_alphanumeric))
+}
+
+fn holds_volatile(text: &str) -> bool {
+    tokens_from(text, 0).any(|t| is_volatile(text.get(t.start..t.end).unwrap_or_default()))
 }
 
 /// Whether a word of a text is likely to be another one next time.
 fn is_volatile(word: &str) -> bool {
-    is_opaque(word) || word.bytes().any(|b| b.is_ascii_digit())
+    is_opaque(word) || word.bytes().any(|b| b.is_ascii_digit()) || is_drawn(word)
 }

@@ -1,6 +1,6 @@
 //! References that give a value: found in one frame, tried out in all.
 
-use super::closing::{Way, Ways};
+use super::closing::{Data, Way, Ways};
 use super::evidence::distinct;
 use super::pick::ONLY_ITEM;
 use super::{Explainer, Spot, Use};
@@ -110,6 +110,8 @@ impl Explainer<'_> {
         };
         let words = spot.words();
         let cut = scalar_text(&first.value).is_some_and(may_be_cut);
+        let is_data = |part: &str| self.is_data(run, part);
+        let data = Data { is_data: &is_data, given: &|part| self.given_as(run, part) };
         let fits = |p: &&Place| {
             (from == From::Anywhere || p.source == Source::Input) && (p.span.is_none() || cut) && is_visible(script, first.call, p)
         };
@@ -124,14 +126,14 @@ impl Explainer<'_> {
                 }
                 let exprs = match (place.span, text) {
                     (None, _) => vec![(closed.expr.clone(), 0.0)],
-                    (Some(span), Some(text)) => super::closing::cuts(&closed.expr, text, span, place.source == Source::Input),
+                    (Some(span), Some(text)) => super::closing::cuts(&closed.expr, text, span, place.source == Source::Input, &data),
                     (Some(_), None) => Vec::new(),
                 };
                 for (expr, cut) in exprs {
                     let Some(expr) = self.coerced(expr, uses) else { continue };
                     let base = if place.source == Source::Input { COST_OF_AN_INPUT } else { COST_OF_A_PLACE };
                     let cost = base + closed.cost + cut + if echo { COST_OF_AN_ECHO } else { 0.0 } + length;
-                    let agreement = agreement.max(label(&expr).map_or(Agreement::None, |l| names::agreement(&words, &[l])));
+                    let agreement = labels(&expr).into_iter().fold(agreement, |best, label| best.max(names::agreement(&words, &[label])));
                     // Names say nothing where the item itself was guessed.
                     let guessed = closed.guesses.iter().any(|g| !g.starts_with(ONLY_ITEM));
                     let named = if guessed { 0.0 } else { agreement.bits() };
@@ -350,11 +352,25 @@ fn starts_from_a_result(expr: &Expr) -> bool {
     found
 }
 
-/// What stands before a part that is cut out of prose, in its line: the name that people read there.
-fn label(expr: &Expr) -> Option<&str> {
+/// The names of a part that is cut out of prose, as people read them there: what stands before it in its line, and the key of it.
+fn labels(expr: &Expr) -> Vec<&str> {
+    let line = before_cut(expr).and_then(|before| before.rsplit('\n').next());
+    line.into_iter().chain(key_of_cut(expr)).collect()
+}
+
+fn before_cut(expr: &Expr) -> Option<&str> {
     let Expr::Call(Function::Between, arguments) = expr else { return None };
     let Some(Expr::Literal(Value::String(before))) = arguments.get(1) else { return None };
-    before.rsplit('\n').next()
+    Some(before)
+}
+
+/// The key before a part that is cut out of prose, as in `ref=`, `"id": ` and `<title>`: it says as much as the name of a field.
+pub(super) fn key_of_cut(expr: &Expr) -> Option<&str> {
+    let line = before_cut(expr)?.rsplit('\n').next()?;
+    let name = line.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let sign = line.get(name.len()..)?;
+    let key = name.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next()?;
+    (sign.contains([':', '=', '>']) && key.contains(char::is_alphabetic)).then_some(key)
 }
 
 /// A text as an expression.

@@ -1,5 +1,6 @@
 //! From a place to an expression: the positions on the way are closed by picks, and a part of a text is cut out.
 
+use super::anchors::IsData;
 use super::candidates::{depth, literal};
 use super::scope::Relative;
 use super::{Explainer, Use};
@@ -72,15 +73,23 @@ impl Explainer<'_> {
     }
 }
 
+/// What is known to be data, and no structure, of what stands in a text.
+pub(super) struct Data<'d> {
+    /// Whether a text is a value that was given or was taken from somewhere.
+    pub is_data: IsData<'d>,
+    /// The input that gives a text.
+    pub given: &'d dyn Fn(&str) -> Option<Expr>,
+}
+
 /// The ways to cut a part out of the text that `expr` gives, with what they cost.
-pub(super) fn cuts(expr: &Expr, text: &str, span: (usize, usize), of_input: bool) -> Vec<(Expr, f64)> {
+pub(super) fn cuts(expr: &Expr, text: &str, span: (usize, usize), of_input: bool, data: &Data<'_>) -> Vec<(Expr, f64)> {
     let Some(part) = text.get(span.0..span.1) else { return Vec::new() };
     if span == (0, part.len()) && is_date(part) && is_date(text) {
         return vec![(expr.clone().apply(Function::Date), 0.0)];
     }
     // All of an input is data: only its separators can be expected again.
     let is_structure = |(before, after): &(String, String)| !format!("{before}{after}").contains(char::is_alphanumeric);
-    let anchors = super::anchors::anchors(text, span).into_iter().filter(|a| !of_input || is_structure(a));
+    let anchors = super::anchors::anchors(text, span, data.is_data).into_iter().filter(|a| !of_input || is_structure(a));
     let cut = |(before, after): (String, String)| {
         let call = Expr::Call(Function::Between, vec![expr.clone(), literal(&before), literal(&after)]);
         (call, COST_OF_A_CUT)
@@ -89,7 +98,21 @@ pub(super) fn cuts(expr: &Expr, text: &str, span: (usize, usize), of_input: bool
         let parts = Expr::Call(Function::Split, vec![expr.clone(), literal(&separator)]);
         (parts.apply(Function::Last), COST_OF_A_CUT)
     });
-    last.into_iter().chain(anchors.map(cut)).collect()
+    let mut found: Vec<(Expr, f64)> = last.into_iter().chain(anchors.map(cut)).collect();
+    if found.is_empty() && !of_input {
+        found.extend(beside_given(expr, text, span, data));
+    }
+    found
+}
+
+/// A part that is found in the line of what the run was given: `between(list, join(['| ', inputs.service, ' | '], ''), ' |')`.
+fn beside_given(expr: &Expr, text: &str, span: (usize, usize), data: &Data<'_>) -> Option<(Expr, f64)> {
+    let around = super::anchors::around_given(text, span, data.is_data, &|part| (data.given)(part).is_some())?;
+    let given = (data.given)(around.given)?;
+    let start = (!around.start.is_empty()).then(|| literal(around.start));
+    let before = Expr::List(start.into_iter().chain([given, literal(around.middle)]).collect());
+    let before = Expr::Call(Function::Join, vec![before, literal("")]);
+    Some((Expr::Call(Function::Between, vec![expr.clone(), before, literal(around.after)]), 2.0 * COST_OF_A_CUT))
 }
 
 /// A way to a place, in the frame that uses what stands there.

@@ -30,7 +30,7 @@ impl Explainer<'_> {
         if uses.iter().all(|u| u.value.as_str().is_some_and(|text| open_json(text).is_some())) {
             return self.json_text(spot, uses);
         }
-        let template = self.parts_of_first(spot, uses).or_else(|| self.common_parts(spot, uses))?;
+        let template = self.parts_of_first(spot, uses).or_else(|| self.common_parts(spot, uses)).or_else(|| self.aligned(spot, uses))?;
         self.know_parts(spot, uses, &template);
         self.find(spot, Origin::Text(template.clone()), "parts of the text come from elsewhere".to_owned(), Vec::new());
         Some(template)
@@ -63,6 +63,7 @@ impl Explainer<'_> {
             .into_iter()
             .filter(|(shape, _)| shape == text && bits(text) >= 10.0)
             .map(|(_, expr)| expr)
+            .chain(self.spelled(first, text))
             .find(|expr| self.gives(expr, uses))
             .or_else(|| self.in_another_case(uses))
     }

@@ -3,13 +3,18 @@
 use super::{Explainer, Use};
 use crate::index::{Place, Source, scalar_text};
 use crate::patterns::keys;
-use crate::weight::bits_beside;
+use crate::weight::{bits, bits_beside};
 use ltc_workflow::Value;
 use ltc_workflow::expr::Expr;
 use std::collections::BTreeSet;
 
 /// How the guess begins that a result is about something else.
 pub(super) const OTHER_SCOPE: &str = "it comes from a call with another";
+
+/// A text that says less may be one of the words of any text, though it was given too.
+const LEAST_BITS_OF_DATA: f64 = 6.0;
+/// No word of a language says more.
+const MORE_THAN_A_WORD: f64 = 8.0;
 
 /// More information than this is certainty.
 const MOST_EVIDENCE: f64 = 48.0;
@@ -72,6 +77,17 @@ impl Explainer<'_> {
             keys.rotate_right(1);
         }
         keys
+    }
+
+    /// Whether a part of a text is a value that the run was given, or that was taken from somewhere: it is no structure of the text.
+    pub(super) fn is_data(&self, run: usize, part: &str) -> bool {
+        let taken = || self.known.get(part).is_some_and(|known| known.iter().any(|(_, expr)| !matches!(expr, Expr::Literal(_))));
+        self.given_as(run, part).is_some() || (bits(part) > MORE_THAN_A_WORD && taken())
+    }
+
+    /// The input that a part of a text is equal to.
+    pub(super) fn given_as(&self, run: usize, part: &str) -> Option<Expr> {
+        self.given.get(run)?.get(part).filter(|_| bits(part) >= LEAST_BITS_OF_DATA).cloned()
     }
 
     /// Whether an expression picks an item by the very value that it gives.

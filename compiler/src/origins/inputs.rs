@@ -1,8 +1,11 @@
 //! The inputs of the workflow: those that the recordings name, and those that are made for values without a source.
 
+use crate::index::scalar_text;
 use crate::script::Script;
 use crate::secrecy::looks_secret;
+use ltc_workflow::expr::Expr;
 use ltc_workflow::{Object, Value};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 
@@ -11,6 +14,25 @@ use std::collections::BTreeMap;
 pub struct Inputs {
     given: Vec<Object>,
     schemas: Object,
+}
+
+/// The texts and numbers in an input, with the expressions that give them. Lists are not looked into: their items have no names.
+pub(super) fn leaves(input: &Object) -> FxHashMap<SmolStr, Expr> {
+    let mut found = FxHashMap::default();
+    let mut open: Vec<(Expr, &Object)> = vec![(Expr::name("inputs"), input)];
+    while let Some((base, object)) = open.pop() {
+        for (key, value) in object.iter() {
+            let expr = base.clone().key(key.clone());
+            match value {
+                Value::Object(inner) => open.push((expr, inner)),
+                Value::String(_) | Value::Number(_) => {
+                    found.extend(scalar_text(value).map(|text| (SmolStr::new(text), expr)));
+                }
+                Value::Null | Value::Bool(_) | Value::Array(_) => {}
+            }
+        }
+    }
+    found
 }
 
 impl Inputs {

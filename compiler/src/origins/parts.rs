@@ -1,6 +1,6 @@
 //! Parts of a text that come from elsewhere: which they may be, and which of them together explain most.
 
-use super::candidates::{Candidate, From, literal};
+use super::candidates::{Candidate, From, key_of_cut, literal};
 use super::closing::Ways;
 use super::lists::Domain;
 use super::scope::Relative;
@@ -8,7 +8,6 @@ use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Source, windows};
 use crate::patterns::{PatternStep, is_visible};
 use crate::text::{is_border, is_name, is_specific, tokens, tokens_from};
-use crate::tree::FrameId;
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function, OverFunction};
@@ -21,9 +20,6 @@ const COST_OF_A_PART: f64 = 2.0;
 
 /// What a part is worth more where another part of the same text comes from the same object.
 const WORTH_OF_A_NEIGHBOUR: f64 = 7.0;
-
-/// Texts of more words than this hold nothing in another shape.
-const MOST_SHAPED: usize = 60;
 
 /// Texts longer than this many windows are taken as they are.
 const MOST_WINDOWS: usize = 60_000;
@@ -52,29 +48,6 @@ struct Scored<'t> {
 type Listed = (Domain, Vec<SmolStr>, BTreeMap<usize, (usize, usize)>);
 
 impl Explainer<'_> {
-    /// What is known in other shapes, where these differ from it: the text, and the expression that gives it.
-    pub(super) fn shapes(&self, frame: FrameId, text: &str) -> Vec<(SmolStr, Expr)> {
-        if tokens_from(text, 0).nth(MOST_SHAPED).is_some() {
-            return Vec::new();
-        }
-        let given = self.given_features(&[frame]).into_iter().map(|f| f.expr);
-        let recent = self.recent.iter().filter(|_| looks_shaped(text)).cloned();
-        let mut found = Vec::new();
-        for expr in given.chain(recent) {
-            let Some(Value::String(text)) = self.value_in(&expr, frame) else { continue };
-            for function in [Function::Lower, Function::Upper, Function::Slug, Function::UrlEncode] {
-                let shaped = expr.clone().apply(function);
-                if let Some(Value::String(shape)) = self.value_in(&shaped, frame)
-                    && shape != text
-                    && !found.iter().any(|(known, _)| *known == shape)
-                {
-                    found.push((shape, shaped));
-                }
-            }
-        }
-        found
-    }
-
     /// Whether parts of a text come from somewhere.
     pub(super) fn has_parts(&self, spot: &Spot, uses: &[Use]) -> bool {
         uses.first().and_then(|u| Some(!self.best_parts(spot, u, u.value.as_str()?).is_empty())).unwrap_or(false)
@@ -86,10 +59,25 @@ impl Explainer<'_> {
         let found = self.parts(spot, model, text, &[], &mut known);
         let chosen = without_overlap(found, text.len());
         let objects: Vec<Expr> = chosen.iter().filter_map(|p| p.object.clone()).collect();
-        if objects.is_empty() {
-            return chosen;
-        }
-        without_overlap(self.parts(spot, model, text, &objects, &mut known), text.len())
+        let mut chosen = match objects.is_empty() {
+            true => chosen,
+            false => without_overlap(self.parts(spot, model, text, &objects, &mut known), text.len()),
+        };
+        let rests = rests(text, &chosen);
+        chosen.extend(rests.into_iter().filter_map(|span| self.rest(spot, model, text, span, &mut known.ways)));
+        chosen.sort_by_key(|p| p.start);
+        chosen
+    }
+
+    /// The words that are left between parts, where they are the whole of another value: where a text falls apart into values without a rest,
+    /// that is no chance, though they are words of a language.
+    fn rest(&self, spot: &Spot, model: &Use, text: &str, (start, end): (usize, usize), ways: &mut Ways) -> Option<Part> {
+        let part = text.get(start..end)?;
+        let used = [Use { value: Value::from(part), ..model.clone() }];
+        let scored = self.scored_by_ways(spot, &used, From::Anywhere, ways).into_iter();
+        let whole = scored.filter(|c| !c.echo && !matches!(c.expr, Expr::Literal(_) | Expr::Call(Function::Between, _)));
+        let best = whole.max_by(|a, b| a.score.total_cmp(&b.score)).filter(|c| c.score > COST_OF_A_PART)?;
+        Some(Part { start, end, score: best.score - COST_OF_A_PART, object: object_of(&best.expr), expr: unwrapped(best.expr) })
     }
 
     fn parts<'t>(&self, spot: &Spot, model: &Use, text: &'t str, neighbours: &[Expr], known: &mut Scored<'t>) -> Vec<Part> {
@@ -107,6 +95,7 @@ impl Explainer<'_> {
                 found.extend(whole_words.map(|(start, end)| Part { start, end, expr: expr.clone(), score, object: None }));
             }
         }
+        found.extend(self.spelled_parts(model, text));
         found.extend(self.listed(model, text, &windows));
         let mut windows: Vec<(usize, usize)> = windows
             .into_iter()
@@ -224,16 +213,44 @@ fn may_be_part(part: &str, candidate: &Candidate) -> bool {
         return false;
     }
     let is_cut = matches!(&candidate.expr, Expr::Call(Function::Between, _));
+    if is_cut && starts_with_a_key(part) {
+        return false;
+    }
     match candidate.source {
         Source::Input | Source::Task => true,
-        Source::Call(_) if is_cut => is_specific(part) && bits(part) >= 18.0,
+        Source::Call(_) if is_cut => is_specific(part) && (bits(part) >= 18.0 || key_of_cut(&candidate.expr).is_some()),
         Source::Call(_) => stands_out(part),
     }
 }
 
+/// Whether a part of a text begins with the name of what follows, as `version = "1.4.2` does: a name is no data, and stays in the text.
+fn starts_with_a_key(part: &str) -> bool {
+    let name = part.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').unwrap_or(part.len());
+    let Some((key, rest)) = part.split_at_checked(name) else { return false };
+    let sign = rest.get(..rest.find(char::is_alphanumeric).unwrap_or(rest.len())).unwrap_or_default();
+    key.starts_with(char::is_alphabetic) && sign.contains([':', '=']) && !sign.starts_with("://")
+}
+
+/// What a part of a text says that is more than a few words of a language.
+const MORE_THAN_WORDS: f64 = 16.0;
+
 /// Whether a part of a text is more than a few words of a language.
 fn stands_out(part: &str) -> bool {
-    is_specific(part) || is_name(part) || tokens(part).len() > 3
+    is_specific(part) || is_name(part) || tokens(part).len() > 3 || bits(part) >= MORE_THAN_WORDS
+}
+
+/// What is left of a text between its parts, without the signs around it, where it is more than one word.
+fn rests(text: &str, parts: &[Part]) -> Vec<(usize, usize)> {
+    let starts = std::iter::once(0).chain(parts.iter().map(|p| p.end));
+    let ends = parts.iter().map(|p| p.start).chain([text.len()]);
+    let words = |(start, end): (usize, usize)| {
+        let inside: Vec<_> = tokens_from(text, start).take_while(|t| t.end <= end).collect();
+        match inside.as_slice() {
+            [first, .., last] if !parts.is_empty() => Some((first.start, last.end)),
+            _ => None,
+        }
+    };
+    starts.zip(ends).filter_map(words).collect()
 }
 
 /// A reference inside a text needs no `to_string` around it.
@@ -248,6 +265,7 @@ pub(super) fn unwrapped(expr: Expr) -> Expr {
 fn object_of(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Key(base, _) if !matches!(**base, Expr::Name(_)) => Some((**base).clone()),
+        Expr::Call(Function::Between, arguments) => arguments.first().cloned(),
         _ => None,
     }
 }
@@ -272,15 +290,4 @@ fn without_overlap(mut parts: Vec<Part>, length: usize) -> Vec<Part> {
         }
     }
     kept
-}
-
-/// Whether a text may hold something in another shape: words with dashes between them, percent signs, or one case throughout.
-pub(super) fn looks_shaped(text: &str) -> bool {
-    let letters = |c: Option<char>| c.is_some_and(char::is_alphabetic);
-    let dashed = text.match_indices('-').any(|(at, _)| {
-        letters(text.get(..at).and_then(|t| t.chars().next_back())) && letters(text.get(at + 1..).and_then(|t| t.chars().next()))
-    });
-    let one_case = || !text.chars().any(char::is_lowercase) || !text.chars().any(char::is_uppercase);
-    let lone = !text.contains(char::is_whitespace) && text.len() < 200;
-    dashed || text.contains('%') || (lone && text.chars().filter(|c| c.is_alphabetic()).count() > 5 && !is_specific(text) && one_case())
 }

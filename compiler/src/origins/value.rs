@@ -77,7 +77,7 @@ impl<'a> Explainer<'a> {
             self.find(spot, Origin::Reference(expr.clone()), "the sum of a field of the items".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
         }
-        self.literal(spot, uses)
+        self.successor(spot, uses).or_else(|| self.literal(spot, uses))
     }
 
     /// A list or an object by its parts; but an argument that the model wrote as a whole is one input, not one for each text in it.

@@ -1,10 +1,11 @@
 //! Opaque tokens: what a machine made up, and would make up differently tomorrow. They are found in any text, and replaced in any value.
 //!
-//! A token is a run of letters and digits. It is opaque where it has both (`fe9ubkpk`, not `oauth2` or `1080p`), or where it is
-//! a long row of digits (`177120`, not `2026` or `1000000`). Dates, instants and fractions are none. A replacement has the same length, letters where
+//! A token is a run of letters and digits. It is opaque where it has both (`fe9ubkpk`, not `oauth2` or `1080p`), where it is
+//! a long row of digits (`177120`, not `2026` or `1000000`), or where its letters make no word (`xkqjvbzd`). Dates, instants and fractions are none. A replacement has the same length, letters where
 //! there were letters and digits where there were digits; it is found whatever the case of the letters, and keeps that case, so that it makes no
 //! difference whether a text is renamed before or after it is put into lower case, percent-encoded, or written as JSON.
 
+use crate::weight::is_drawn;
 use ltc_workflow::{Number, Object, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
@@ -12,9 +13,6 @@ use smol_str::SmolStr;
 /// Sees every opaque token in `text`, by its bytes.
 pub fn scan(text: &str, see: &mut dyn FnMut(usize, usize)) {
     let bytes = text.as_bytes();
-    if !bytes.iter().any(u8::is_ascii_digit) {
-        return;
-    }
     let has_escapes = text.trim_start().starts_with(['{', '[']);
     let is = |at: usize, test: fn(&u8) -> bool| bytes.get(at).is_some_and(test);
     let mut at = 0;
@@ -67,8 +65,14 @@ fn is_opaque(token: &str) -> bool {
     if digits == token.len() {
         return digits >= 6 && !token.ends_with("000");
     }
-    digits > 0 && !is_technical(token, digits)
+    if digits == 0 {
+        return token.len() >= SHORTEST_OF_LETTERS && is_drawn(token);
+    }
+    !is_technical(token, digits)
 }
+
+/// Shorter letters that make no word may be an abbreviation of a few.
+const SHORTEST_OF_LETTERS: usize = 7;
 
 /// Words with a number, and numbers with a unit: the same in every run.
 fn is_technical(token: &str, digits: usize) -> bool {
