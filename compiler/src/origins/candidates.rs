@@ -364,13 +364,18 @@ fn before_cut(expr: &Expr) -> Option<&str> {
     Some(before)
 }
 
-/// The key before a part that is cut out of prose, as in `ref=`, `"id": ` and `<title>`: it says as much as the name of a field.
+/// The key before a part that is cut out of prose.
 pub(super) fn key_of_cut(expr: &Expr) -> Option<&str> {
-    let line = before_cut(expr)?.rsplit('\n').next()?;
+    key_before(before_cut(expr)?)
+}
+
+/// The key at the end of a text, as in `ref=`, `"id": ` and `<title>`: it says of what comes as much as the name of a field.
+pub(super) fn key_before(text: &str) -> Option<&str> {
+    let line = text.rsplit('\n').next()?;
     let name = line.trim_end_matches(|c: char| !c.is_alphanumeric());
     let sign = line.get(name.len()..)?;
     let key = name.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next()?;
-    (sign.contains([':', '=', '>']) && key.contains(char::is_alphabetic)).then_some(key)
+    (sign.contains([':', '=', '>']) && !sign.contains("://") && key.contains(char::is_alphabetic)).then_some(key)
 }
 
 /// A text as an expression.

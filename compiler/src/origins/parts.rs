@@ -1,11 +1,12 @@
 //! Parts of a text that come from elsewhere: which they may be, and which of them together explain most.
 
-use super::candidates::{Candidate, From, key_of_cut, literal};
+use super::candidates::{Candidate, From, key_before, key_of_cut, literal};
 use super::closing::Ways;
 use super::lists::Domain;
 use super::scope::Relative;
 use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Source, windows};
+use crate::names::{Agreement, agreement, words};
 use crate::patterns::{PatternStep, is_visible};
 use crate::text::{is_border, is_name, is_specific, tokens, tokens_from};
 use crate::weight::bits;
@@ -33,8 +34,16 @@ pub(super) struct Part {
     pub object: Option<Expr>,
 }
 
-/// A reference that gives a part: what it explains, itself, and the object that it takes a field of.
-type AsPart = (f64, Expr, Option<Expr>);
+/// A reference that gives a part.
+struct AsPart {
+    /// What it explains.
+    score: f64,
+    expr: Expr,
+    /// The object that it takes a field of.
+    object: Option<Expr>,
+    /// How well its name goes with that of the whole text.
+    agreement: Agreement,
+}
 
 /// What was found out about the parts of a text so far.
 #[derive(Default)]
@@ -111,15 +120,15 @@ impl Explainer<'_> {
             }
             let part = text.get(start..end).unwrap_or_default();
             let scored = known.parts.entry(part).or_insert_with(|| self.scored_as_part(spot, model, part, &mut known.ways));
-            let best = scored
-                .iter()
-                .map(|(score, expr, object)| {
-                    let near = object.as_ref().is_some_and(|o| neighbours.contains(o));
-                    (score + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }, expr, object)
-                })
-                .filter(|(score, _, _)| *score > 0.0)
-                .max_by(|a, b| a.0.total_cmp(&b.0));
-            found.extend(best.map(|(score, expr, object)| Part { start, end, expr: expr.clone(), score, object: object.clone() }));
+            // The key before a part is its name, as much as that of the argument.
+            let key = key_before(text.get(..start).unwrap_or_default()).map(words);
+            let worth = |c: &AsPart| {
+                let named = key.as_ref().zip(name_of(&c.expr)).map_or(Agreement::None, |(key, name)| agreement(key, &[name]));
+                let near = c.object.as_ref().is_some_and(|o| neighbours.contains(o));
+                c.score + named.max(c.agreement).bits() - c.agreement.bits() + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }
+            };
+            let best = scored.iter().map(|c| (worth(c), c)).filter(|(score, _)| *score > 0.0).max_by(|a, b| a.0.total_cmp(&b.0));
+            found.extend(best.map(|(score, c)| Part { start, end, expr: c.expr.clone(), score, object: c.object.clone() }));
         }
         found
     }
@@ -135,9 +144,9 @@ impl Explainer<'_> {
                 let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };
                 let expr = unwrapped(c.expr);
                 let object = object_of(&expr);
-                (c.score - cost, expr, object)
+                AsPart { score: c.score - cost, expr, object, agreement: c.agreement }
             })
-            .filter(|(score, _, _)| score + WORTH_OF_A_NEIGHBOUR > 0.0)
+            .filter(|c| c.score + Agreement::Strong.bits().max(WORTH_OF_A_NEIGHBOUR) > 0.0)
             .collect()
     }
 
@@ -251,6 +260,14 @@ fn rests(text: &str, parts: &[Part]) -> Vec<(usize, usize)> {
         }
     };
     starts.zip(ends).filter_map(words).collect()
+}
+
+/// What people call what a reference takes: the last key, or the key before what is cut out.
+fn name_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Key(_, key) => Some(key),
+        other => key_of_cut(other),
+    }
 }
 
 /// A reference inside a text needs no `to_string` around it.
