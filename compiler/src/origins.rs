@@ -22,6 +22,7 @@ mod loops;
 mod numbers;
 mod parts;
 mod pick;
+mod put_back;
 mod rounds;
 pub mod scope;
 mod secrets;

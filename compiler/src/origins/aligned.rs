@@ -108,7 +108,7 @@ fn stretches(text: &str) -> Vec<&str> {
 fn numbered(column: Column<'_>) -> Vec<Column<'_>> {
     let letters = column.texts.first().and_then(|word| word.get(..word.find(|c: char| c.is_ascii_digit())?)).unwrap_or_default();
     let split = |word: &&str| word.strip_prefix(letters).is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    if letters.is_empty() || !column.varies() || !column.texts.iter().all(|word| split(&word)) {
+    if letters.is_empty() || !column.varies() || !column.texts.iter().all(split) {
         return vec![column];
     }
     let halves = column.texts.iter().filter_map(|word| word.split_at_checked(letters.len()));

@@ -94,7 +94,8 @@ impl Explainer<'_> {
 
     /// The same for one of several values that are used in one call: the ways to a place are those of all of them.
     pub(super) fn scored_by_ways(&self, spot: &Spot, uses: &[Use], from: From, ways: &mut Ways) -> Vec<Candidate> {
-        let Some(first) = uses.first() else { return Vec::new() };
+        // Null in one run says where nothing is that another run has.
+        let Some(first) = uses.iter().find(|u| !is_trivial(&u.value)).or(uses.first()) else { return Vec::new() };
         if is_trivial(&first.value) {
             return if matches!(first.value, Value::Bool(_)) { self.named_alike(spot, uses) } else { Vec::new() };
         }

@@ -26,6 +26,17 @@ impl Explainer<'_> {
         lists.collect()
     }
 
+    /// The lists that arguments of other calls were found to be: what was handed on may be counted.
+    fn lists_handed_on(&self, first: &Use) -> Vec<Expr> {
+        const MOST: usize = 64;
+        let taken = self.findings.iter().rev().filter_map(|f| match &f.origin {
+            super::Origin::Reference(expr) => Some(expr),
+            super::Origin::Text(_) | super::Origin::Constant(_) | super::Origin::Input(_) | super::Origin::Secret(_) => None,
+        });
+        let is_list = |expr: &&Expr| matches!(self.value_in(expr, first.frame), Some(Value::Array(_)));
+        taken.take(MOST).filter(is_list).cloned().collect()
+    }
+
     /// A number that is how many items a list has: in the output, or under a name that says so.
     pub(super) fn counted(&self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
         const COUNTS: &[&str] = &["count", "total", "number", "num", "size", "length", "len", "quantity"];
@@ -64,6 +75,7 @@ impl Explainer<'_> {
             let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
             lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| (f.expr, Vec::new())));
         }
+        lists.extend(self.lists_handed_on(first).into_iter().map(|list| (list, Vec::new())));
         lists.retain(|(list, _)| gives(list));
         let words = spot.words();
         let best = lists.iter().find(|(_, tools)| tools.iter().any(|tool| tells_of(&words, tool))).or(lists.first())?;

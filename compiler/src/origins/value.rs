@@ -61,6 +61,9 @@ impl<'a> Explainer<'a> {
             Value::Array(_) if uses.iter().all(|u| matches!(u.value, Value::Array(_))) => Some(Self::array),
             _ => None,
         };
+        if let Some(template) = composite.and_then(|_| self.merged(spot, uses)) {
+            return Some(template);
+        }
         if let Some(parts) = composite {
             return self.parts_or_whole(spot, uses, parts);
         }
@@ -161,6 +164,9 @@ impl<'a> Explainer<'a> {
     fn array(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
         if let Some(expr) = self.list(spot, uses) {
             return Some(Template::Expr(expr));
+        }
+        if let Some(template) = self.appended(spot, uses) {
+            return Some(template);
         }
         let length = uses.first()?.value.as_array()?.len();
         if uses.iter().any(|u| u.value.as_array().map(<[Value]>::len) != Some(length)) {
