@@ -4,11 +4,13 @@
 //! `https://shop.example.com/users/${{ … .id }}/orders`. A part is replaced only between words, and only where it says enough.
 
 use super::anchors::{borders, common_prefix, common_suffix};
-use super::candidates::literal;
+use super::candidates::{key_before, literal};
 use super::parts::{Part, unwrapped};
 use super::{Explainer, Origin, Spot, Use};
-use crate::index::{Place, open_json};
+use crate::diagnostics::{Diagnostic, Severity};
+use crate::index::{Place, Source, follow, open_json, windows};
 use crate::patterns::is_visible;
+use crate::text::is_specific;
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};
@@ -19,6 +21,8 @@ use smol_str::SmolStr;
 const SEPARATORS: &[&str] = &[", ", "; ", " | ", "\n", ",", ";", "|", " ", "+", "/", ":"];
 /// What a text must say to be taken for another one in other letters: a place, and which way it was changed.
 const LEAST_BITS_IN_ANOTHER_CASE: f64 = 12.0;
+/// What stays in a text and says less may be one of many.
+const LEAST_BITS_OF_A_REST: f64 = 10.0;
 
 impl Explainer<'_> {
     /// The template for a text that is no reference as a whole.
@@ -32,6 +36,7 @@ impl Explainer<'_> {
         }
         let template = self.parts_of_first(spot, uses).or_else(|| self.common_parts(spot, uses)).or_else(|| self.aligned(spot, uses))?;
         self.know_parts(spot, uses, &template);
+        self.ask_about_rests(spot, uses, &template);
         self.find(spot, Origin::Text(template.clone()), "parts of the text come from elsewhere".to_owned(), Vec::new());
         Some(template)
     }
@@ -122,6 +127,46 @@ impl Explainer<'_> {
         }
     }
 
+    /// Asks about what stays as it is in a text that is taken apart, though it is a value of a result too: with one recording, nobody knows whether it
+    /// is the same the next time.
+    fn ask_about_rests(&mut self, spot: &Spot, uses: &[Use], template: &Template) {
+        let (Template::Text(pieces), Some(first)) = (template, uses.first()) else { return };
+        if self.runs_of(uses) > 1 {
+            return;
+        }
+        let fixed = pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            Piece::Expr(_) => None,
+        });
+        let rests: Vec<SmolStr> = fixed.filter_map(|text| self.value_left_in(first, text)).collect();
+        for rest in rests {
+            let place = self.place_of(spot);
+            self.tell(spot.node, rest_of_a_text(place, &rest), []);
+        }
+    }
+
+    /// The longest part of a text that is the whole of a value in a result, or stands behind a key in one, and says more than a word.
+    fn value_left_in(&self, used: &Use, text: &str) -> Option<SmolStr> {
+        let run = self.tree.run(used.frame);
+        let (script, index) = (self.scripts.get(run)?, self.indexes.get(run)?);
+        let mut windows = windows(text);
+        windows.push((0, text.len()));
+        let parts = windows.into_iter().filter_map(|(start, end)| text.get(start..end));
+        let is_left = |part: &&str| {
+            let value = Value::from(*part);
+            let is_value = |place: &Place| {
+                let Source::Call(call) = place.source else { return false };
+                let is_named = |(start, _): (usize, usize)| {
+                    let text = script.calls.get(call).and_then(|act| follow(&act.value, &place.path));
+                    text.is_some_and(|t| t.as_str().and_then(|t| key_before(t.get(..start)?)).is_some())
+                };
+                is_visible(script, used.call, place) && place.span.is_none_or(is_named) && !self.is_echo(run, place, &value)
+            };
+            is_specific(part) && bits(part) >= LEAST_BITS_OF_A_REST && index.places(part).iter().any(is_value)
+        };
+        parts.filter(is_left).max_by_key(|part| part.len()).map(SmolStr::new)
+    }
+
     /// Where the first text cannot be taken apart alone: what all texts share stays, and what differs must come from somewhere.
     pub(super) fn common_parts(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
         let texts: Vec<&str> = uses.iter().filter_map(|u| u.value.as_str()).collect();
@@ -166,6 +211,15 @@ impl Explainer<'_> {
             Template::Literal(_) | Template::Array(_) | Template::Object(_) => vec![Piece::Text(SmolStr::new(text))],
         }
     }
+}
+
+fn rest_of_a_text(place: String, rest: &str) -> Diagnostic {
+    let message = format!(
+        "{} in this text stands in a result too, but is too little for a reference: every run will send it",
+        ltc_workflow::json::quote(rest)
+    );
+    Diagnostic::new(Severity::Question, "constant-in-text", place, message)
+        .help("the hint `prefer` names the result field to take; a second recording with other values decides by itself")
 }
 
 fn assemble(text: &str, parts: &[Part]) -> Template {

@@ -233,7 +233,7 @@ fn may_be_part(part: &str, candidate: &Candidate) -> bool {
 }
 
 /// Whether a part of a text begins with the name of what follows, as `version = "1.4.2` does: a name is no data, and stays in the text.
-fn starts_with_a_key(part: &str) -> bool {
+pub(super) fn starts_with_a_key(part: &str) -> bool {
     let name = part.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').unwrap_or(part.len());
     let Some((key, rest)) = part.split_at_checked(name) else { return false };
     let sign = rest.get(..rest.find(char::is_alphanumeric).unwrap_or(rest.len())).unwrap_or_default();

@@ -34,6 +34,10 @@ impl<'a> Explainer<'a> {
             return Some(template);
         }
         let mut references = self.references(spot, uses);
+        // Which line of a text it was says nothing of what stands in it: the key in front of it does.
+        if uses.iter().all(|u| u.value.as_str().is_some_and(super::parts::starts_with_a_key)) {
+            references.retain(|c| c.guesses.iter().all(|g| g.starts_with(ONLY_ITEM)));
+        }
         // A word that the tool's schema lists was chosen from that list, wherever else it stands.
         if uses.iter().all(|u| self.is_listed(spot, &u.value, uses)) {
             references.retain(|c| c.source == crate::index::Source::Input);
