@@ -168,7 +168,7 @@ impl Explainer<'_> {
 
     /// `expr`, with the coercion that makes it give the value in every frame; `None` where nothing does.
     pub(super) fn coerced(&self, expr: Expr, uses: &[Use]) -> Option<Expr> {
-        let first = uses.first()?;
+        let first = uses.iter().find(|u| !is_trivial(&u.value)).or(uses.first())?;
         let got = self.value_in(&expr, first.frame)?;
         let expr = match (&first.value, &got) {
             (Value::String(_), Value::Number(_)) => expr.apply(Function::ToString),

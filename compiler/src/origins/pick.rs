@@ -55,6 +55,7 @@ impl Explainer<'_> {
                 found.extend(self.picked_by_extreme(expr, items, at, &path, used.frame));
             }
         }
+        found.extend(picked_as_first_of(expr, items, at));
         if count > 1 && at == 0 {
             found.push(one(first, 4.0, "picked because it is the first"));
         }
@@ -201,6 +202,7 @@ impl Explainer<'_> {
         let others = || values.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, v)| v);
         let mut found = Vec::new();
         let date = matches!(mine, Comparable::Date(_));
+        let spelled = matches!(item_field(items, at, path), Some(Value::String(_))) && !date;
         let deeper: f64 = path.iter().skip(1).map(|_| 0.5).sum();
         for (function, words, is_extreme) in [
             (OverFunction::MinBy, SMALLEST, others().all(|o| o.is_more_than(mine))),
@@ -209,7 +211,8 @@ impl Explainer<'_> {
             if is_extreme {
                 let asked = self.task_says(frame, words);
                 let cost = if date { 6.0 } else { 9.5 } + deeper - if asked { 5.0 } else { 0.0 };
-                let expr = list.clone().over(function, "x", Expr::name("x").keys(path));
+                let measure = Expr::name("x").keys(path);
+                let expr = list.clone().over(function, "x", if spelled { measure.apply(Function::ToNumber) } else { measure });
                 let what = if function == OverFunction::MinBy { "smallest" } else { "largest" };
                 found.push(Closed { expr, cost, guesses: vec![format!("picked because its {} is the {what}", path.join("."))] });
             }
@@ -240,6 +243,48 @@ fn picked_by_flag(list: &Expr, items: &[Value], item: &Value) -> Vec<Closed> {
         .collect()
 }
 
+/// What it costs to take the first of those that have a word in a field, beside the word.
+const COST_OF_THE_FIRST_OF: f64 = 8.5;
+/// What it is worth that the field says how something stands.
+const WORTH_OF_A_STATE: f64 = 4.0;
+
+/// The first, or the last, of several items that have one word in a field: the first slot that is free.
+fn picked_as_first_of(list: &Expr, items: &[Value], at: usize) -> Vec<Closed> {
+    let Some(item) = items.get(at).filter(|_| items.len() > 1 && items.len() <= MOST_ITEMS) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (path, value) in fields(item).into_iter().filter(|(path, _)| !path.is_empty()) {
+        let says = match value {
+            Value::Bool(_) => 1.0,
+            Value::String(text) if !is_opaque(text) && !is_date(text) && !text.is_empty() => bits(text) / 2.0,
+            Value::String(_) | Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => continue,
+        };
+        let alike: Vec<usize> = (0..items.len()).filter(|i| item_field(items, *i, &path) == Some(value)).collect();
+        if alike.len() == items.len() {
+            continue;
+        }
+        let told = path.last().is_some_and(|key| super::separate::is_telling(key)) || matches!(value, Value::Bool(_));
+        let cost = COST_OF_THE_FIRST_OF + says - if told { WORTH_OF_A_STATE } else { 0.0 };
+        let test = match value {
+            Value::Bool(true) => Expr::name("x").keys(&path),
+            Value::Bool(false) => Expr::Not(Box::new(Expr::name("x").keys(&path))),
+            _ => equal(Expr::name("x").keys(&path), Expr::Literal(value.clone())),
+        };
+        let those = list.clone().over(OverFunction::Filter, "x", test);
+        let field = path.join(".");
+        if alike.first() == Some(&at) {
+            // Of one alone, that it is the first says nothing.
+            let cost = if alike.len() == 1 { cost + 4.0 } else { cost };
+            let guesses = vec![format!("picked because it is the first whose {field} is that")];
+            found.push(Closed { expr: those.clone().apply(Function::First), cost, guesses });
+        }
+        if alike.last() == Some(&at) && alike.len() > 1 {
+            let guesses = vec![format!("picked because it is the last whose {field} is that")];
+            found.push(Closed { expr: those.apply(Function::Last), cost: cost + 1.0, guesses });
+        }
+    }
+    found
+}
+
 const SMALLEST: &[&str] =
     &["oldest", "earliest", "first", "smallest", "lowest", "cheapest", "least", "shortest", "fewest", "minimum", "min"];
 const LARGEST: &[&str] =
@@ -264,8 +309,16 @@ fn comparable(value: &Value) -> Option<Comparable> {
     match value {
         Value::Number(n) => Some(Comparable::Number(n.as_f64())),
         Value::String(s) if is_date(s) => Some(Comparable::Date(s.clone())),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::String(s) => match ltc_workflow::json::parse(s.as_bytes()) {
+            Ok(Value::Number(n)) => Some(Comparable::Number(n.as_f64())),
+            Ok(Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) | Err(_) => None,
+        },
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+fn item_field<'v>(items: &'v [Value], at: usize, path: &[SmolStr]) -> Option<&'v Value> {
+    field(items.get(at)?, path)
 }
 
 /// Whether the key of an object may be a value of the recording, as in an object with an entry for each id: names of fields have no digits,

@@ -97,7 +97,7 @@ pub fn separate(features: &[Feature], known: &[Feature], chosen: &[bool]) -> Vec
 }
 
 /// Whether a field says by its name how something stands.
-fn is_telling(key: &str) -> bool {
+pub(super) fn is_telling(key: &str) -> bool {
     names::words(key).iter().any(|w| TELLING.contains(&w.as_str()))
 }
 

@@ -24,6 +24,8 @@ fn each(feature: &Feature, is: impl Fn(Option<&Value>) -> bool) -> Vec<bool> {
     feature.values.iter().map(|v| is(v.as_ref())).collect()
 }
 
+/// What it costs that one number of a recording is meant, and no other: numbers are measured, or count something.
+const COST_OF_ONE_NUMBER: f64 = 5.0;
 /// What a word says at most, in bits.
 const A_WORD: f64 = 10.0;
 
@@ -34,12 +36,20 @@ fn equality(feature: &Feature, atoms: &mut Atoms<'_>) {
     {
         let is = each(feature, |v| v == Some(*value));
         // That a word is long makes it no less a word.
-        atoms.add(equal(safe(feature), Expr::Literal((*value).clone())), 2.0 + weight(value).min(A_WORD), is);
+        let test = equal(safe(feature), Expr::Literal((*value).clone()));
+        match value {
+            Value::Number(_) => atoms.add_exact(test, COST_OF_ONE_NUMBER + weight(value), &is),
+            _ => atoms.add(test, 2.0 + weight(value).min(A_WORD), is),
+        }
     }
     let ours = some_of(feature, chosen, true);
     for value in some_of(feature, chosen, false).into_iter().filter(|v| is_word(v) && !ours.contains(v)) {
         let is = each(feature, |v| v != Some(value));
-        atoms.add(safe(feature).binary(BinaryOp::NotEqual, Expr::Literal(value.clone())), 6.0 + weight(value), is);
+        let test = safe(feature).binary(BinaryOp::NotEqual, Expr::Literal(value.clone()));
+        match value {
+            Value::Number(_) => atoms.add_exact(test, COST_OF_ONE_NUMBER + 4.0 + weight(value), &is),
+            _ => atoms.add(test, 6.0 + weight(value), is),
+        }
     }
 }
 
@@ -115,6 +125,16 @@ const MOST_COMPARED: usize = 40;
 const COST_OF_TWO_FIELDS: f64 = 9.0;
 const WORTH_OF_A_SHARED_WORD: f64 = 4.0;
 
+/// What it costs to say which of two fields is larger, and what it is worth that one is a limit by its name.
+const COST_OF_AN_ORDER: f64 = 13.0;
+const WORTH_OF_A_LIMIT: f64 = 5.0;
+
+fn is_a_limit(key: &str) -> bool {
+    const LIMITS: &[&str] =
+        &["limit", "max", "maximum", "min", "minimum", "threshold", "quota", "budget", "capacity", "deadline", "due", "target"];
+    names::words(key).iter().any(|w| LIMITS.contains(&w.as_str()))
+}
+
 /// What the name of a number says about its being an end: a total is one, the size of a page is none.
 fn says_an_end(key: &str) -> f64 {
     let words = names::words(key);
@@ -139,6 +159,16 @@ pub(super) fn add_pairs(features: &[Feature], atoms: &mut Atoms<'_>) {
             let shared = names::words(&a.key).iter().any(|w| words.iter().any(|o| names::singular(o) == names::singular(w)));
             let cost = COST_OF_TWO_FIELDS - if shared { WORTH_OF_A_SHARED_WORD } else { 0.0 } + says_an_end(&a.key) + says_an_end(&b.key);
             atoms.add_exact(equal(a.expr.clone(), b.expr.clone()), cost, &is);
+            if !a.values.iter().zip(&b.values).all(|(a, b)| matches!((a, b), (Some(a), Some(b)) if comparable(a, b))) {
+                continue;
+            }
+            let cost = COST_OF_AN_ORDER - if is_a_limit(&a.key) || is_a_limit(&b.key) { WORTH_OF_A_LIMIT } else { 0.0 };
+            for (op, test) in orders() {
+                let is: Vec<bool> =
+                    a.values.iter().zip(&b.values).map(|(a, b)| matches!((a, b), (Some(a), Some(b)) if test(order(a, b)))).collect();
+                let strict = if matches!(op, BinaryOp::Less | BinaryOp::Greater) { 0.0 } else { 0.5 };
+                atoms.add_exact(a.expr.clone().binary(op, b.expr.clone()), cost + strict, &is);
+            }
         }
     }
 }
