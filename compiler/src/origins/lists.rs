@@ -5,9 +5,10 @@
 
 use super::candidates::literal;
 use super::scope::Relative;
-use super::{Explainer, Spot, Use};
+use super::{Explainer, Finding, Spot, Use};
 use crate::index::{Path, PathStep, Place, Source, scalar_text};
 use crate::patterns::{PatternStep, is_visible};
+use crate::plan::Told;
 use crate::rewrite;
 use crate::tree::{Body, BodyId, Frame, FrameId, Item, Node, NodeId, NodeKind, item_name};
 use ltc_workflow::Value;
@@ -89,18 +90,26 @@ impl Explainer<'_> {
     /// The expression for rows of values, each made of one item of a list.
     pub(super) fn mapped(&mut self, spot: &Spot, uses: &[Use], rows: &[Vec<Value>]) -> Option<Expr> {
         let lone = rows.iter().all(|r| r.len() < 2);
-        for choice in self.choices(uses, rows) {
-            if lone && !choice.is_whole() {
-                continue;
-            }
+        let mut found: Option<(usize, Expr, Vec<Finding>, Vec<Told>)> = None;
+        for choice in self.choices(uses, rows).into_iter().filter(|choice| !lone || choice.is_whole()).take(MOST_CHOICES) {
             let marks = (self.findings.len(), self.diagnostics.len());
-            if let Some(expr) = self.mapped_over(spot, uses, rows, choice) {
-                return Some(expr);
+            let made = self.mapped_over(spot, uses, rows, choice);
+            let findings = self.findings.split_off(marks.0);
+            let told = self.diagnostics.split_off(marks.1);
+            if let Some(expr) = made {
+                let guessed = guesses(&expr);
+                if found.as_ref().is_none_or(|(least, ..)| guessed < *least) {
+                    found = Some((guessed, expr, findings, told));
+                }
+                if guessed == 0 {
+                    break;
+                }
             }
-            self.findings.truncate(marks.0);
-            self.diagnostics.truncate(marks.1);
         }
-        None
+        let (_, expr, findings, told) = found?;
+        self.findings.extend(findings);
+        self.diagnostics.extend(told);
+        Some(expr)
     }
 
     pub(super) fn mapped_over(&mut self, spot: &Spot, uses: &[Use], rows: &[Vec<Value>], choice: Choice) -> Option<Expr> {
@@ -328,6 +337,21 @@ fn inner_lists(list: Expr, rest: &[PatternStep], depth: usize) -> Option<Expr> {
         };
     }
     None
+}
+
+/// The most lists that are tried for one that gives all items without a guess.
+const MOST_CHOICES: usize = 6;
+
+/// How often an expression picks something out of each item by its place or its order.
+fn guesses(expr: &Expr) -> usize {
+    let Expr::Over { function: OverFunction::Map, body, .. } = expr else { return 0 };
+    let mut count = 0;
+    rewrite::each(body, &mut |part| {
+        let picks = matches!(part, Expr::Index(..) | Expr::Call(Function::First | Function::Last, _))
+            || matches!(part, Expr::Over { function: OverFunction::MinBy | OverFunction::MaxBy, .. });
+        count += usize::from(picks);
+    });
+    count
 }
 
 fn hit_key(domain: &Domain) -> String {
