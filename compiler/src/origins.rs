@@ -11,6 +11,7 @@ mod aligned;
 mod anchors;
 mod branches;
 mod candidates;
+mod changed;
 mod closing;
 mod compose;
 mod evidence;

@@ -75,7 +75,7 @@ impl Explainer<'_> {
             super::Origin::Text(_) | super::Origin::Constant(_) | super::Origin::Input(_) | super::Origin::Secret(_) => None,
         });
         let is_list = |expr: &&Expr| matches!(self.value_in(expr, first.frame), Some(Value::Array(_)));
-        lists.extend(referred.filter(is_list).map(|expr| (expr.clone(), Vec::new())));
+        lists.extend(referred.filter(is_list).map(|expr| (unmapped(expr).clone(), Vec::new())));
         for node in self.nodes_before(spot) {
             let value = self.tree.value(self.scripts, node, first.frame);
             let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
@@ -205,4 +205,12 @@ fn near_keys(feature: &Feature) -> Vec<&str> {
     }
     keys.reverse();
     keys
+}
+
+/// The list that has as many items as `expr`.
+fn unmapped(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Over { function: OverFunction::Map, list, .. } => unmapped(list),
+        other => other,
+    }
 }

@@ -60,6 +60,9 @@ impl<'a> Explainer<'a> {
             self.find(spot, Origin::Reference(expr.clone()), "each way that the runs went gives its own".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
         }
+        if let Some(expr) = self.changed_object(spot, uses) {
+            return Some(Template::Expr(expr));
+        }
         let composite: Option<ByParts<'a>> = match &uses.first()?.value {
             Value::Object(_) if uses.iter().all(|u| matches!(u.value, Value::Object(_))) => Some(Self::object),
             Value::Array(_) if uses.iter().all(|u| matches!(u.value, Value::Array(_))) => Some(Self::array),
@@ -191,35 +194,6 @@ impl<'a> Explainer<'a> {
             items.push(self.template(&spot.at(format!("[{at}]")), &item)?);
         }
         Some(Template::Array(items))
-    }
-
-    /// A list that is made of another one, with an item more at its end or its start.
-    fn list_and_more(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {
-        let rows: Vec<&[Value]> = uses.iter().map(|u| u.value.as_array().filter(|row| !row.is_empty())).collect::<Option<_>>()?;
-        if !rows.iter().any(|row| row.len() > 2) {
-            return None;
-        }
-        for at_end in [true, false] {
-            let part = |of: fn(&[Value], bool) -> Option<Value>| -> Option<Vec<Use>> {
-                uses.iter().zip(&rows).map(|(u, row)| Some(Use { value: of(row, at_end)?, ..u.clone() })).collect()
-            };
-            let more = part(|row, at_end| if at_end { row.last().cloned() } else { row.first().cloned() })?;
-            let rest = part(|row, at_end| {
-                let items = if at_end { row.get(..row.len() - 1) } else { row.get(1..) };
-                items.map(|items| Value::array(items.to_vec()))
-            })?;
-            let best = self.references(spot, &more).into_iter().next().filter(|c| !matches!(c.expr, Expr::Literal(_)));
-            let Some(more) = best else { continue };
-            let whole = self.references(spot, &rest).into_iter().next().map(|c| c.expr);
-            let Some(list) = whole.or_else(|| self.list_of(spot, &rest)) else { continue };
-            let item = Expr::List(vec![more.expr]);
-            let expr = Expr::Call(Function::Concat, if at_end { vec![list, item] } else { vec![item, list] });
-            if self.gives(&expr, uses) {
-                self.find(spot, Origin::Reference(expr.clone()), "a list, and one item more".to_owned(), Vec::new());
-                return Some(Template::Expr(expr));
-            }
-        }
-        None
     }
 
     /// Remembers what a value was taken for, and reports what else it could have been.
