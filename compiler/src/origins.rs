@@ -11,7 +11,6 @@ mod aligned;
 mod anchors;
 mod branches;
 mod candidates;
-mod changed;
 mod closing;
 mod compose;
 mod evidence;

@@ -1,14 +1,14 @@
 //! Numbers that are made of lists: how many items there are, and the sum of a field.
 
-use super::separate::{Feature, features};
+use super::separate::features;
 use super::{Explainer, Spot, Use};
-use crate::names::{self, words_as_they_are};
+use crate::names::words_as_they_are;
 use crate::plan::Point;
 use crate::region::LoopKind;
 use crate::tree::{BodyId, FrameId, NodeId, NodeKind, item_name, step_name};
 use crate::weight::bits;
 use ltc_workflow::Value;
-use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
+use ltc_workflow::expr::{Expr, Function, OverFunction};
 use smol_str::SmolStr;
 
 impl Explainer<'_> {
@@ -34,7 +34,7 @@ impl Explainer<'_> {
             super::Origin::Text(_) | super::Origin::Constant(_) | super::Origin::Input(_) | super::Origin::Secret(_) => None,
         });
         let is_list = |expr: &&Expr| matches!(self.value_in(expr, first.frame), Some(Value::Array(_)));
-        taken.take(MOST).filter(is_list).cloned().collect()
+        taken.take(MOST).filter(is_list).map(|expr| unmapped(expr).clone()).collect()
     }
 
     /// A number that is how many items a list has: in the output, or under a name that says so.
@@ -70,12 +70,6 @@ impl Explainer<'_> {
             }
             self.inner_rounds(&Expr::step(step_name(node)), *body, &mut lists);
         }
-        let referred = self.findings.iter().filter_map(|f| match &f.origin {
-            super::Origin::Reference(expr) => Some(expr),
-            super::Origin::Text(_) | super::Origin::Constant(_) | super::Origin::Input(_) | super::Origin::Secret(_) => None,
-        });
-        let is_list = |expr: &&Expr| matches!(self.value_in(expr, first.frame), Some(Value::Array(_)));
-        lists.extend(referred.filter(is_list).map(|expr| (unmapped(expr).clone(), Vec::new())));
         for node in self.nodes_before(spot) {
             let value = self.tree.value(self.scripts, node, first.frame);
             let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
@@ -107,43 +101,6 @@ impl Explainer<'_> {
             NodeKind::Loop { .. } | NodeKind::List { .. } => None,
         };
         nodes.iter().filter_map(tool).collect()
-    }
-
-    /// A number that is one more, or one less, than another one or than how many items a list has: where several runs say so, or its name does.
-    pub(super) fn next_number(&self, spot: &Spot, uses: &[Use]) -> Option<(Expr, bool)> {
-        const MOST_NODES: usize = 20;
-        let first = uses.first()?;
-        let number = first.value.as_number()?.as_i64()?;
-        let several = super::evidence::distinct(uses) > 1;
-        if spot.node.is_none() && !several {
-            return None;
-        }
-        let mut found: Vec<(bool, bool, Expr)> = Vec::new();
-        for node in self.nodes_before(spot).into_iter().take(MOST_NODES) {
-            let Some(value) = self.tree.value(self.scripts, node, first.frame) else { continue };
-            for near in features(&Expr::step(step_name(node)), &[Some(value)]) {
-                let (base, is_count) = match near.values.first() {
-                    Some(Some(Value::Number(n))) => (near.expr.clone(), n.as_i64().and_then(|n| number.checked_sub(n))),
-                    Some(Some(Value::Array(items))) => {
-                        let count = i64::try_from(items.len()).ok();
-                        (near.expr.clone().apply(Function::Len), count.and_then(|n| number.checked_sub(n)))
-                    }
-                    _ => continue,
-                };
-                let op = match is_count {
-                    Some(1) => BinaryOp::Add,
-                    Some(-1) => BinaryOp::Subtract,
-                    Some(_) | None => continue,
-                };
-                let expr = base.binary(op, Expr::Literal(Value::from(1_i64)));
-                let named = names::agreement(&spot.words(), &near_keys(&near)) == names::Agreement::Strong;
-                if (several || (named && op == BinaryOp::Add)) && self.gives(&expr, uses) {
-                    found.push((named, op == BinaryOp::Add, expr));
-                }
-            }
-        }
-        found.sort_by_key(|(named, more, expr)| (!named, !more, expr.to_string().len()));
-        found.into_iter().next().map(|(named, _, expr)| (expr, named))
     }
 
     /// A number that is the sum of a field of a list's items.
@@ -193,18 +150,6 @@ fn tells_of(words: &[String], tool: &str) -> bool {
     const STEM: usize = 4;
     let stems: Vec<String> = words_as_they_are(tool).into_iter().filter_map(|w| w.get(..STEM).map(str::to_owned)).collect();
     words.iter().filter_map(|w| w.get(..STEM)).any(|stem| stems.iter().any(|s| s == stem))
-}
-
-/// The keys on the way to a feature.
-fn near_keys(feature: &Feature) -> Vec<&str> {
-    let mut keys = Vec::new();
-    let mut at = &feature.expr;
-    while let Expr::Key(base, key) = at {
-        keys.push(key.as_str());
-        at = base;
-    }
-    keys.reverse();
-    keys
 }
 
 /// The list that has as many items as `expr`.

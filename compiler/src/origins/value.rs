@@ -60,9 +60,6 @@ impl<'a> Explainer<'a> {
             self.find(spot, Origin::Reference(expr.clone()), "each way that the runs went gives its own".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
         }
-        if let Some(expr) = self.changed_object(spot, uses) {
-            return Some(Template::Expr(expr));
-        }
         let composite: Option<ByParts<'a>> = match &uses.first()?.value {
             Value::Object(_) if uses.iter().all(|u| matches!(u.value, Value::Object(_))) => Some(Self::object),
             Value::Array(_) if uses.iter().all(|u| matches!(u.value, Value::Array(_))) => Some(Self::array),
@@ -81,15 +78,6 @@ impl<'a> Explainer<'a> {
         }
         if let Some(expr) = self.counted(spot, uses) {
             self.find(spot, Origin::Reference(expr.clone()), "the number of items".to_owned(), Vec::new());
-            return Some(Template::Expr(expr));
-        }
-        if let Some((expr, named)) = self.next_number(spot, uses) {
-            self.find(
-                spot,
-                Origin::Reference(expr.clone()),
-                if named { "one more; the names agree" } else { "one more in every run" }.to_owned(),
-                Vec::new(),
-            );
             return Some(Template::Expr(expr));
         }
         if let Some(expr) = self.summed(spot, uses) {
