@@ -1,5 +1,7 @@
 //! Rust crates that `ltc compile --emit rust` writes: what happens to their files, and, where `LTC_SLOW` is set, all of them built and run.
 
+#[path = "rust/by_hand.rs"]
+mod by_hand;
 mod support;
 
 use ltc_workflow::Value;
@@ -50,7 +52,7 @@ fn a_crate_needs_a_folder() {
     assert!(refused.stderr.contains("no-folder"), "{}", refused.stderr);
 }
 
-/// A crate of each case of `fixtures/cases` that compiles, and the demo.
+/// A crate of each case of `fixtures/cases` that compiles, of the demo, and of each workflow that was written by hand.
 fn write_all(folder: &Path) -> Vec<String> {
     let mut cases: Vec<PathBuf> = std::fs::read_dir(root().join("fixtures/cases"))
         .expect("the cases")
@@ -60,6 +62,9 @@ fn write_all(folder: &Path) -> Vec<String> {
     cases.sort();
     let mut written = Vec::new();
     let mut write = |name: &str, recordings: &[PathBuf], beside: &Path, more: &[&str]| {
+        if !is_wanted(name) {
+            return;
+        }
         let mut command = ltc(["compile", "--emit", "rust", "--force", "--name", name, "--runtime"]);
         command.arg(root().join("runtime")).args(recordings).args(more).arg("-o").arg(folder.join("crates").join(name));
         for (option, file) in [("--hints", "hints.yaml"), ("--servers", "servers.json")] {
@@ -95,7 +100,13 @@ fn write_all(folder: &Path) -> Vec<String> {
             write(&format!("bench-{name}"), &recordings, Path::new("none"), &[]);
         }
     }
+    written.extend(by_hand::write_all(&root().join("tests/rust/written"), &folder.join("crates"), &root().join("runtime"), &is_wanted));
     written
+}
+
+/// Whether a crate is to be written: all are, or those whose names begin with one of the words in `LTC_ONLY`.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("LTC_ONLY").map_or(true, |only| only.split(',').any(|word| name.starts_with(word)))
 }
 
 /// The workspace of all crates, with one that depends on all of them.
@@ -119,7 +130,7 @@ fn workspace(folder: &Path, names: &[String]) {
         &format!(
             "[package]\nname = \"together\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\
              ltc-runtime = {{ path = {}, default-features = false }}\nltc-workflow = {{ path = {} }}\n\
-             tokio = {{ version = \"1\", features = [\"rt\", \"time\"] }}\n",
+             tokio = {{ version = \"1\", features = [\"rt\", \"time\", \"test-util\"] }}\n",
             quoted(root().join("runtime")),
             quoted(root().join("workflow"))
         ),
@@ -152,7 +163,7 @@ fn every_crate_builds_without_a_warning_and_does_what_its_yaml_does() {
     let folder = std::env::var_os("LTC_CRATES").map_or_else(|| root().join("target/written-crates"), PathBuf::from);
     let _ = std::fs::remove_dir_all(folder.join("crates"));
     let names = write_all(&folder);
-    assert!(names.len() > 100, "only {} cases were compiled", names.len());
+    assert!(names.len() > 100 || std::env::var_os("LTC_ONLY").is_some(), "only {} cases were compiled", names.len());
     workspace(&folder, &names);
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO"));

@@ -39,7 +39,6 @@ mod words;
 pub use project::{headed, is_untouched};
 
 use crate::trace::Server;
-use ltc_workflow::document::StepKind;
 use ltc_workflow::{Object, Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -99,17 +98,6 @@ pub struct File {
 /// # Errors
 /// What the emitter did wrong: a file that is no Rust.
 pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
-    let mut refused = None;
-    crate::steps::each(&source.workflow.steps, &mut |step, _| {
-        let is_one =
-            !matches!(step.kind, StepKind::For { .. } | StepKind::Repeat { .. } | StepKind::Switch { .. } | StepKind::Parallel { .. });
-        if step.retry.is_some() && !is_one {
-            refused = Some(format!("the step {} tries a whole loop or branch again, which is not written as Rust yet", step.id));
-        }
-    });
-    if let Some(why) = refused {
-        return Err(why);
-    }
     let written = flow::write(source);
     let rust = [("src/lib.rs", written.lib), ("src/steps.rs", written.steps), ("src/tools.rs", written.tools)];
     let mut files = project::files(source)?;

@@ -7,11 +7,13 @@
 //! | file | what it is |
 //! |---|---|
 //! | `context` | what a workflow does its steps with: the keys of steps, rounds, what a run knows |
+//! | `at_once` | rounds and branches that go on at once |
 //! | `step` | one step: called, asked, waited for, tried again |
 //! | `stop` | why a workflow goes no further |
 //! | `replay` | a workflow in the world of its recording, for its test |
 //! | `command`, `serve` | the command that a crate is |
 
+mod at_once;
 mod command;
 mod context;
 mod replay;
@@ -20,6 +22,7 @@ mod serve;
 mod step;
 mod stop;
 
+pub use at_once::Branch;
 pub use command::main;
 pub use context::{Context, Rounds};
 pub use ltc_workflow::native::{Fields, Find, FromValue, Mismatch, Nullable, Path, Record, ToValue, lang};
@@ -101,11 +104,19 @@ impl NativeWorkflow {
                 Some(Ok(output)) => Rest::Done(output),
                 Some(Err(stop)) => Rest::Failed(stop.into_failure()),
                 None => match under_way.next_or_settle(durable).await {
-                    Ok(Some((key, ended))) => {
-                        observer.ended(&key, &ended);
-                        // Nobody listens where a branch was given up.
-                        let _ = wanted.remove(&key).map(|reply| reply.send(ended));
-                        continue;
+                    Ok(Some(first)) => {
+                        // Whatever ended at the same time is told before the workflow goes on, as the interpreter is told it.
+                        let mut next = Ok(Some(first));
+                        while let Ok(Some((key, ended))) = next {
+                            observer.ended(&key, &ended);
+                            // Nobody listens where a branch was given up.
+                            let _ = wanted.remove(&key).map(|reply| reply.send(ended));
+                            next = under_way.next().now_or_never().unwrap_or(Ok(None));
+                        }
+                        match next {
+                            Ok(_) => continue,
+                            Err(interrupted) => Rest::Interrupted(interrupted),
+                        }
                     }
                     Ok(None) => return under_way.rest(),
                     Err(interrupted) => Rest::Interrupted(interrupted),

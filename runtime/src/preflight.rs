@@ -54,6 +54,25 @@ pub fn triaged(workflow: &Workflow) -> Vec<SmolStr> {
     found
 }
 
+/// Whether steps of a workflow may be under way at once.
+pub fn goes_on_at_once(workflow: &Workflow) -> bool {
+    let mut found = false;
+    each_step(&workflow.steps, &mut |step| {
+        found |= match &step.kind {
+            StepKind::For { at_once, .. } => *at_once > 1,
+            StepKind::Parallel { .. } => true,
+            StepKind::Call { .. }
+            | StepKind::Escalate { .. }
+            | StepKind::Wait { .. }
+            | StepKind::Set { .. }
+            | StepKind::Run { .. }
+            | StepKind::Repeat { .. }
+            | StepKind::Switch { .. } => false,
+        };
+    });
+    found
+}
+
 /// Shows `see` every step, also those inside of others and in `catch`. The depth is that of the document, which its reader limits.
 fn each_step<'s>(steps: &'s [Step], see: &mut dyn FnMut(&'s Step)) {
     for step in steps {

@@ -2,6 +2,8 @@
 
 use super::flow::{Gives, Writer};
 use super::layout::documented;
+use super::modules::idents;
+use super::scope::{Around, Var};
 use super::types::{Field, Home, Record, Ty};
 use super::words::code;
 use ltc_workflow::document::{Step, StepKind};
@@ -26,7 +28,12 @@ impl Writer<'_, '_> {
         found
     }
 
+    /// Cases, of which the first one counts whose test is true, or branches that go on at once.
     pub(super) fn branches(&mut self, step: &Step, bodies: &[(Option<&Expr>, &[Step])], one: bool) -> (TokenStream, Gives) {
+        if step.retry.is_some() {
+            self.scope.go_on(Around::Attempt);
+        }
+        let function = self.function.clone();
         let is_used = self.used.contains(&step.id) && one;
         let inner = self.visible(&bodies.iter().map(|(_, body)| *body).collect::<Vec<_>>());
         let mut blocks = Vec::new();
@@ -58,25 +65,40 @@ impl Writer<'_, '_> {
                     statements.push(quote!(taken.#field = #value;));
                 }
             }
-            blocks.push((test, quote!({ #(#statements)* })));
+            blocks.push((test, statements));
+        }
+        if !one {
+            let branches = blocks.iter().map(|(_, statements)| quote!(Box::pin(async { #(#statements)* Ok(()) })));
+            let cx = self.scope.cx();
+            let flow = quote!(#cx.parallel([#(#branches),*]).await);
+            return match (inner.is_empty(), self.used.contains(&step.id)) {
+                (true, true) => (flow, Gives::Value { ty: Ty::Nothing, optional: false }),
+                (true, false) => (flow, Gives::Nothing),
+                (false, is_used) => {
+                    let own = is_used.then_some(Ty::Nothing);
+                    let value = own.as_ref().map(|_| quote!(taken.value = Some(());));
+                    let record = self.taken_record(step, &function, &inner, own.clone());
+                    (quote!(let mut taken = #record::default(); #flow?; #value Ok(taken)), Gives::Taken { record, inner, value: own })
+                }
+            };
         }
         let mut flow = TokenStream::new();
-        for (number, (test, block)) in blocks.iter().enumerate() {
-            let lead = if number > 0 && one { quote!(else) } else { quote!() };
+        for (number, (test, statements)) in blocks.iter().enumerate() {
+            let lead = if number > 0 { quote!(else) } else { quote!() };
             flow.extend(match test {
-                Some(test) => quote!(#lead if #test #block),
-                None => quote!(#lead #block),
+                Some(test) => quote!(#lead if #test { #(#statements)* }),
+                None => quote!(#lead { #(#statements)* }),
             });
         }
         if inner.is_empty() && !is_used {
             return (quote!(#flow Ok(())), Gives::Nothing);
         }
-        let record = self.taken_record(&step.id, &inner, own.clone());
+        let record = self.taken_record(step, &function, &inner, own.clone());
         (quote!(let mut taken = #record::default(); #flow Ok(taken)), Gives::Taken { record, inner, value: own })
     }
 
-    pub(super) fn taken_record(&mut self, id: &SmolStr, inner: &[SmolStr], value: Option<Ty>) -> Ident {
-        let name = self.scope.types.name(Home::Steps, id);
+    fn taken_record(&mut self, step: &Step, function: &str, inner: &[SmolStr], value: Option<Ty>) -> Ident {
+        let name = self.scope.types.name(Home::Steps, function);
         let mut fields = Vec::new();
         let mut names = BTreeSet::new();
         for id in inner {
@@ -91,7 +113,7 @@ impl Writer<'_, '_> {
             let doc = Some("The value of the step itself.".to_owned());
             fields.push(Field { key: SmolStr::new_static("value"), name: format_ident!("value"), ty, optional: true, doc });
         }
-        let doc = format!("What is known after {}: the steps that were done.", code(id));
+        let doc = format!("What is known after {}: the steps that were done.", code(&step.id));
         self.scope.types.add(Record { home: Home::Steps, name: name.clone(), doc, fields, other: None });
         name
     }
@@ -106,6 +128,21 @@ impl Writer<'_, '_> {
         documented(std::slice::from_ref(&record.doc), &quote!(#[derive(Clone, Debug, Default)] pub struct #name { #(#fields,)* }))
     }
 
+    /// Names for what a `catch` sees of the failure; the one for its step, which has to be a variable of its own.
+    fn names_of_error(&mut self) -> Ident {
+        let mut step = format_ident!("step");
+        for (key, place) in
+            [("code", Some(quote!(error.failure.code.as_str()))), ("message", Some(quote!(error.failure.message.as_str()))), ("step", None)]
+        {
+            let name = self.names.snake(&format!("error {key}"));
+            step = name.clone();
+            let borrowed = place.is_some();
+            let var = self.scope.declare(Var { name, ty: Ty::Text, optional: !borrowed, place, borrowed });
+            self.scope.names.push((SmolStr::new(format!("error.{key}")), var));
+        }
+        step
+    }
+
     /// A step whose failure is dealt with.
     pub(super) fn caught(
         &mut self,
@@ -113,14 +150,15 @@ impl Writer<'_, '_> {
         catch: &ltc_workflow::document::Catch,
         call: TokenStream,
         gives: Gives,
+        name: &Ident,
     ) -> (TokenStream, Gives) {
         let id = step.id.as_str();
         let is_used = self.used.contains(&step.id);
         let mut inner = self.visible(&[&catch.steps]);
+        let step_of_error = self.names_of_error();
         let when = catch.when.as_ref().map(|when| {
-            let test = self.scope.test(when);
-            let test = self.evaluated(&quote!(cx), &step.id, test).receiver();
-            quote!(if !#test { return Err(error.into()); })
+            let test = self.unless_true(&quote!(cx), step, when);
+            quote!(if #test { return Err(error.into()); })
         });
         let mut statements = self.body(&catch.steps);
         let mut own: Option<Ty> = None;
@@ -168,11 +206,17 @@ impl Writer<'_, '_> {
         }
         let pattern = if tried.is_empty() { quote!(_) } else { quote!(found) };
         let needs = !inner.is_empty() || own.is_some();
-        let record = needs.then(|| self.taken_record(&step.id, &inner, own.clone()));
+        let record = needs.then(|| self.taken_record(step, &name.to_string(), &inner, own.clone()));
         let start = record.as_ref().map(|record| quote!(let mut taken = #record::default();));
         let end = if needs { quote!(Ok(taken)) } else { quote!(Ok(())) };
-        let error_used = quote!(#when #(#statements)*).to_string().contains("error");
-        let (failed, error) = if error_used { (quote!(stop), quote!(let error = stop.caught(cx, #id);)) } else { (quote!(_), quote!()) };
+        let mut dealing = BTreeSet::new();
+        idents(quote!(#when #(#statements)*), &mut dealing, &mut BTreeSet::new());
+        let step = dealing.contains(&step_of_error.to_string()).then(|| quote!(let #step_of_error = error.step().map(str::to_owned);));
+        let (failed, error) = if step.is_some() || dealing.contains("error") {
+            (quote!(stop), quote!(let error = stop.caught(cx, #id); #step))
+        } else {
+            (quote!(_), quote!())
+        };
         let body = quote! {
             #start
             match #call {

@@ -104,6 +104,14 @@ impl Scope {
         match name.as_str() {
             "inputs" => self.input_code().map_or_else(null, |input| input.to_value()),
             "run" => Code::new(quote!(cx.run()), Ty::Value, Shape::Owned),
+            "error" => {
+                let member = |scope: &mut Scope, key: &'static str| {
+                    let key = SmolStr::new_static(key);
+                    scope.member(&Expr::name("error"), &key).map(|value| (key, value))
+                };
+                let entries: Vec<(SmolStr, Maybe)> = ["code", "message", "step"].into_iter().filter_map(|key| member(self, key)).collect();
+                object_of(&entries)
+            }
             "loop" => {
                 let cx = self.cx();
                 Code::new(quote!(lang::object([("index", lang::integer(#cx.index()).to_value())])), Ty::Value, Shape::Owned)
@@ -143,16 +151,7 @@ impl Scope {
                 let cx = self.cx();
                 return Some(Maybe::Always(Code::new(quote!(lang::integer(#cx.index())), Ty::Number, Shape::Owned)));
             }
-            "error" => {
-                let tokens = match key.as_str() {
-                    "code" => quote!(error.failure.code.as_str()),
-                    "message" => quote!(error.failure.message.as_str()),
-                    _ => {
-                        return Some(Maybe::Sometimes(super::code::Perhaps::new(quote!(error.step()), Ty::Text, false)));
-                    }
-                };
-                return Some(Maybe::Always(Code::new(tokens, Ty::Text, Shape::Ref)));
-            }
+            "error" => self.named(&format!("error.{key}")),
             _ => return None,
         };
         let Some(var) = var else { return Some(Maybe::Never) };

@@ -2,6 +2,7 @@
 
 use super::code::{Code, Maybe, Perhaps, Shape};
 use super::literals::{list_of, literal, object_of};
+use super::modules::field_of;
 use super::scope::Scope;
 use super::types::{Field, RecordId, Ty};
 use super::words::literal as text_literal;
@@ -130,7 +131,7 @@ pub fn set(field: &Field, filled: &Maybe) -> TokenStream {
         (Maybe::Never, true) => quote!(None),
         (Maybe::Sometimes(_) | Maybe::Never, false) => quote!(Default::default()),
     };
-    quote!(#name: #value)
+    field_of(name, &value)
 }
 
 /// `code` as `wanted`.

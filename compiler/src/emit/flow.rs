@@ -3,6 +3,7 @@
 use super::Source;
 use super::code::Code;
 use super::layout::{Module, documented};
+use super::modules::{idents, unless};
 use super::names::Names;
 use super::scope::{Around, Scope, Var};
 use super::steps::{KnownTool, length};
@@ -15,7 +16,7 @@ use ltc_workflow::{Value, Workflow};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 use smol_str::SmolStr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The Rust of a crate.
 #[derive(Debug)]
@@ -35,6 +36,10 @@ pub struct Writer<'s, 'w> {
     pub(super) tools: Vec<KnownTool>,
     pub(super) functions: Vec<TokenStream>,
     pub(super) names: Names,
+    /// What items are called: in loops that call theirs the same, they have the same name.
+    pub(super) items: BTreeMap<SmolStr, Ident>,
+    /// The function that is being written; what it knows behind a branch is called after it.
+    pub(super) function: String,
     /// Steps whose value something uses.
     pub(super) used: BTreeSet<SmolStr>,
 }
@@ -60,6 +65,8 @@ pub fn write(source: &Source<'_>) -> Written {
         tools: Vec::new(),
         functions: Vec::new(),
         names: Names::default(),
+        items: BTreeMap::new(),
+        function: String::new(),
         used: used(source.workflow),
     };
     writer.know_tools();
@@ -142,8 +149,12 @@ impl Writer<'_, '_> {
         let gives = if self.used.contains(&step.id) || matches!(gives, Gives::Taken { .. }) { gives } else { Gives::Nothing };
         let statement = match (&gives, test) {
             (Gives::Nothing, None) => return quote!(#call;),
+            (Gives::Value { ty: Ty::Nothing, optional: false }, None) => quote!(#call;),
             (Gives::Nothing, Some(test)) => return quote!(if #test { #call; }),
             (Gives::Value { .. } | Gives::Taken { .. }, None) => quote!(let #name = #call;),
+            (Gives::Value { ty: Ty::Nothing, optional: false }, Some(test)) => {
+                quote!(let #name = if #test { #call; Some(()) } else { None };)
+            }
             (Gives::Value { optional: false, .. }, Some(test)) => quote!(let #name = if #test { Some(#call) } else { None };),
             (Gives::Value { .. }, Some(test)) => quote!(let #name = if #test { #call } else { None };),
             (Gives::Taken { .. }, Some(test)) => quote!(let #name = if #test { #call } else { Default::default() };),
@@ -189,12 +200,13 @@ impl Writer<'_, '_> {
         self.functions.push(TokenStream::new());
         self.scope.enter(Home::Steps, Around::Given);
         let kept = self.scope.names.len();
+        self.function = name.to_string();
         let (body, gives) = match &step.catch {
             Some(catch) => {
                 let tried = self.names.snake(&format!("{} tried", step.id));
                 let inner = Step { catch: None, when: None, ..step.clone() };
                 let (call, gives) = self.function(&inner, &tried);
-                self.caught(step, catch, call, gives)
+                self.caught(step, catch, call, gives, name)
             }
             None => self.kind(step),
         };
@@ -227,7 +239,10 @@ impl Writer<'_, '_> {
                 let (body, ty) = self.effect(step);
                 (body, Gives::Value { ty, optional: false })
             }
-            StepKind::For { each, list, test, gather, steps, .. } => self.for_each(step, each, list, test.as_ref(), gather.as_ref(), steps),
+            StepKind::For { each, list, test, at_once, gather, steps } => {
+                let written = self.for_each(step, each, list, test.as_ref(), *at_once, gather.as_ref(), steps);
+                self.tried_again(step, &quote!(retry_loop), written)
+            }
             StepKind::Repeat { until, every, at_most, gather, steps } => {
                 let mut rounds = TokenStream::new();
                 if let Some(every) = every {
@@ -238,17 +253,31 @@ impl Writer<'_, '_> {
                     let at_most = Literal::u32_unsuffixed(*at_most);
                     rounds.extend(quote!(.at_most(#at_most)));
                 }
-                self.repeat(step, until, &rounds, gather.as_ref(), steps)
+                let written = self.repeat(step, until, &rounds, gather.as_ref(), steps);
+                self.tried_again(step, &quote!(retry_loop), written)
             }
             StepKind::Switch { cases } => {
                 let bodies: Vec<(Option<&Expr>, &[Step])> = cases.iter().map(|case| (case.when.as_ref(), case.steps.as_slice())).collect();
-                self.branches(step, &bodies, true)
+                let written = self.branches(step, &bodies, true);
+                self.tried_again(step, &quote!(retry_branches), written)
             }
             StepKind::Parallel { branches } => {
                 let bodies: Vec<(Option<&Expr>, &[Step])> = branches.iter().map(|branch| (None, branch.as_slice())).collect();
-                self.branches(step, &bodies, false)
+                let written = self.branches(step, &bodies, false);
+                self.tried_again(step, &quote!(retry_branches), written)
             }
         }
+    }
+
+    /// A loop or branches, gone through again where the step says so.
+    fn tried_again(&self, step: &Step, method: &TokenStream, (body, gives): (TokenStream, Gives)) -> (TokenStream, Gives) {
+        if step.retry.is_none() {
+            return (body, gives);
+        }
+        let mut inside = BTreeSet::new();
+        idents(body.clone(), &mut inside, &mut BTreeSet::new());
+        let (builder, attempt) = (self.builder(step), unless(inside.contains("attempt"), "attempt"));
+        (quote!(#builder.#method(|#attempt| async move { #body }).await), gives)
     }
 }
 

@@ -147,7 +147,7 @@ impl Writer<'_, '_> {
         }
         let doc = "What a run gives.".to_owned();
         let named: Vec<TokenStream> =
-            fields.iter().map(|field| &field.name).zip(moved(values)).map(|(name, value)| quote!(#name: #value)).collect();
+            fields.iter().map(|field| &field.name).zip(moved(values)).map(|(name, value)| field_of(name, &value)).collect();
         self.scope.types.add(Record { home: Home::Lib, name: Ident::new("Output", Span::call_site()), doc, fields, other: None });
         (Vec::new(), quote!(Ok(Output { #(#named,)* })))
     }
@@ -169,6 +169,11 @@ fn moved(values: Vec<TokenStream>) -> Vec<TokenStream> {
         }
     };
     values.into_iter().map(given_away).collect()
+}
+
+/// A field of a struct that is made: by its name alone where that is the name of the value too.
+pub fn field_of(name: &Ident, value: &TokenStream) -> TokenStream {
+    if value.to_string() == name.to_string() { quote!(#name) } else { quote!(#name: #value) }
 }
 
 /// How often each identifier is there.

@@ -26,13 +26,14 @@ impl Writer<'_, '_> {
                 let from = origin.map(calls).unwrap_or_default();
                 format!("{id}: {}{from}.", code(&format!("{server}/{tool}")))
             }
-            StepKind::For { each, list, test, .. } => {
+            StepKind::For { each, list, test, at_once, .. } => {
                 let test = test.as_ref().map(|test| format!(" where {}", code(&test.to_string()))).unwrap_or_default();
-                format!("{id}: for each {} of {}{test}.", code(each), code(&list.to_string()))
+                let at_once = if *at_once > 1 { format!(", {at_once} at once") } else { String::new() };
+                format!("{id}: for each {} of {}{test}{at_once}.", code(each), code(&list.to_string()))
             }
             StepKind::Repeat { until, .. } => format!("{id}: again and again until {}.", code(&until.to_string())),
             StepKind::Switch { .. } => format!("{id}: the first case that is true."),
-            StepKind::Parallel { .. } => format!("{id}: branches that do not see each other, one after the other."),
+            StepKind::Parallel { .. } => format!("{id}: branches that do not see each other, all at once."),
             StepKind::Escalate { role, .. } => format!("{id}: asks {}.", code(role)),
             StepKind::Wait { .. } => format!("{id}: waits."),
             StepKind::Set { .. } => format!("{id}: names values."),

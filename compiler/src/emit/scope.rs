@@ -35,6 +35,8 @@ pub enum Around {
     Given,
     /// As that of a round of its loop.
     Round,
+    /// As that of an attempt of its branches.
+    Attempt,
 }
 
 /// A function that is being written.
@@ -130,6 +132,7 @@ impl Scope {
             Around::Own => quote!(&cx),
             Around::Given => quote!(cx),
             Around::Round => quote!(&round),
+            Around::Attempt => quote!(&attempt),
         }
     }
 
@@ -138,6 +141,7 @@ impl Scope {
         match self.around() {
             Around::Own | Around::Given => quote!(cx),
             Around::Round => quote!(round),
+            Around::Attempt => quote!(attempt),
         }
     }
 
@@ -145,10 +149,10 @@ impl Scope {
         self.functions.last().map_or(Around::Given, |function| function.context)
     }
 
-    /// From here on, steps are those of a round.
-    pub fn in_round(&mut self) {
+    /// From here on, steps are those of a round or of an attempt.
+    pub fn go_on(&mut self, context: Around) {
         if let Some(function) = self.functions.last_mut() {
-            function.context = Around::Round;
+            function.context = context;
         }
     }
 
@@ -164,6 +168,10 @@ impl Scope {
 
     /// The value of a variable that is there.
     pub fn code(&mut self, id: VarId) -> Option<Code> {
+        // Nothing needs no variable.
+        if self.var(id).is_some_and(|var| var.ty == Ty::Nothing && !var.optional) {
+            return Some(Code::new(quote!(()), Ty::Nothing, Shape::Owned));
+        }
         let own = self.used(id);
         let var = self.vars.get(id.0)?;
         let name = &var.name;

@@ -146,7 +146,8 @@ impl Writer<'_, '_> {
                 if *triage {
                     fields.push(quote!(triage: true));
                 }
-                (quote!(#builder.ask(|| Ok(Question { #(#fields,)* ..Question::default() })).await), Ty::Value)
+                let rest = if fields.len() < FIELDS_OF_A_QUESTION { quote!(..Question::default()) } else { quote!() };
+                (quote!(#builder.ask(|| Ok(Question { #(#fields,)* #rest })).await), Ty::Value)
             }
             StepKind::Run { workflow, with } => {
                 let builder = self.builder(step);
@@ -232,7 +233,7 @@ impl Writer<'_, '_> {
     }
 
     /// `cx.step("id")` with its timeout and attempts.
-    fn builder(&self, step: &Step) -> TokenStream {
+    pub(super) fn builder(&self, step: &Step) -> TokenStream {
         let (id, cx) = (step.id.as_str(), quote!(cx));
         let timeout = step.timeout.map(|timeout| {
             let timeout = length(timeout);
@@ -247,10 +248,15 @@ impl Writer<'_, '_> {
     }
 }
 
+/// How many fields `Question` has.
+const FIELDS_OF_A_QUESTION: usize = 6;
+
 /// A length of time.
 pub fn length(duration: Duration) -> TokenStream {
     let millis = duration.millis;
-    if millis.is_multiple_of(1000) {
+    if millis == 0 {
+        quote!(Duration::ZERO)
+    } else if millis.is_multiple_of(1000) {
         let seconds = Literal::u64_unsuffixed(millis / 1000);
         quote!(Duration::from_secs(#seconds))
     } else {

@@ -17,6 +17,8 @@ pub struct Context {
     run: Arc<Run>,
     prefix: SmolStr,
     index: usize,
+    /// The key of the loop that is tried here, where that is not the step's.
+    tried: Option<SmolStr>,
 }
 
 /// What is the same for all steps of a run.
@@ -38,7 +40,7 @@ impl Context {
     pub(super) fn new(start: Start, recorded: BTreeMap<StepKey, Ended>) -> (Context, mpsc::UnboundedReceiver<Asked>) {
         let (asks, asked) = mpsc::unbounded_channel();
         let run = Arc::new(Run { start, recorded, asks });
-        (Context { run, prefix: SmolStr::default(), index: 0 }, asked)
+        (Context { run, prefix: SmolStr::default(), index: 0, tried: None }, asked)
     }
 
     /// A step with a timeout, further attempts, or a result that may be a failure.
@@ -72,19 +74,34 @@ impl Context {
 
     /// The rounds of the loop `id` over `items`, each with its item.
     pub fn each<'i, T>(&self, id: &str, items: &'i [T]) -> impl Iterator<Item = (Context, &'i T)> + use<'i, T> {
-        let (context, key) = (self.clone(), format_smolstr!("{}{id}", self.prefix));
+        let (context, key) = (self.clone(), self.loop_key(id));
         items.iter().enumerate().map(move |(index, item)| (context.round(&key, index), item))
     }
 
     /// The rounds of the loop `id`, which goes on until it is left.
     pub fn rounds(&self, id: &str) -> Rounds {
-        let key = format_smolstr!("{}{id}", self.prefix);
-        Rounds { context: self.clone(), key, next: 0, every: Duration::ZERO, at_most: None }
+        Rounds { context: self.clone(), step: self.key(id), key: self.loop_key(id), next: 0, every: Duration::ZERO, at_most: None }
     }
 
     /// A round of the loop under `key`.
     fn round(&self, key: &SmolStr, index: usize) -> Context {
-        Context { run: self.run.clone(), prefix: format_smolstr!("{key}[{index}]/"), index }
+        Context { run: self.run.clone(), prefix: format_smolstr!("{key}[{index}]/"), index, tried: None }
+    }
+
+    /// The rounds of a loop have keys that begin with this.
+    fn loop_key(&self, id: &str) -> SmolStr {
+        self.tried.clone().unwrap_or_else(|| self.key(id).0)
+    }
+
+    /// An attempt, under `key`, of a loop.
+    pub(super) fn of_loop(&self, key: SmolStr) -> Context {
+        Context { tried: Some(key), ..self.clone() }
+    }
+
+    /// An attempt, under `key`, of a step with branches. Their steps stand beside that step; those of a further attempt stand below it.
+    pub(super) fn of_branches(&self, key: SmolStr, is_first: bool) -> Context {
+        let prefix = if is_first { self.prefix.clone() } else { format_smolstr!("{key}/") };
+        Context { prefix, ..self.clone() }
     }
 
     /// `loop.index`: the number of the round, from 0.
@@ -159,6 +176,7 @@ impl Context {
 /// The rounds of a loop that goes on until it is left.
 pub struct Rounds {
     context: Context,
+    step: StepKey,
     key: SmolStr,
     next: u32,
     every: Duration,
@@ -192,7 +210,7 @@ impl Rounds {
         } else {
             Ok(())
         };
-        stopped.map_err(|stop: Stop| stop.named(|| StepKey(self.key.clone())))?;
+        stopped.map_err(|stop: Stop| stop.named(|| self.step.clone()))?;
         Ok(self.context.round(&self.key, usize::try_from(round).unwrap_or(usize::MAX)))
     }
 }

@@ -6,6 +6,7 @@ use super::NativeWorkflow;
 use crate::durable::{Durable, Interrupted, Performed};
 use crate::engine::Rest;
 use crate::observe::Unobserved;
+use crate::preflight;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey};
@@ -22,25 +23,27 @@ pub fn replay(workflow: &NativeWorkflow, recording: &str) -> Result<(), String> 
     let recording = json::parse(recording.as_bytes()).map_err(|error| format!("the recording is no JSON: {error}"))?;
     let runs = recording.get("runs").and_then(Value::as_array).filter(|runs| !runs.is_empty()).ok_or("the recording has no runs")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
+    let in_order = !preflight::goes_on_at_once(&workflow.read()?);
     for (number, run) in runs.iter().enumerate() {
-        runtime.block_on(one(workflow, run)).map_err(|why| format!("run {}: {why}", number + 1))?;
+        runtime.block_on(one(workflow, run, in_order)).map_err(|why| format!("run {}: {why}", number + 1))?;
     }
     Ok(())
 }
 
-async fn one(workflow: &NativeWorkflow, run: &Value) -> Result<(), String> {
+async fn one(workflow: &NativeWorkflow, run: &Value, in_order: bool) -> Result<(), String> {
     let text = |key: &str| SmolStr::new(run.get(key).and_then(Value::as_str).unwrap_or_default());
     let object = |key: &str| run.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
     let secrets = object("secrets").iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.into()))).collect();
     let start = Start { input: object("input"), secrets, started_at: text("started_at"), id: "replay".into() };
     let steps = run.get("steps").and_then(Value::as_array).unwrap_or_default();
-    let world = Recorded { steps: steps.to_vec(), made: Mutex::default() };
+    let made = Made { missing: steps.to_vec(), wrong: None };
+    let world = Recorded { in_order, made: Mutex::new(made) };
     let rest = workflow.run(start, &world, &Unobserved).await;
     let made = world.made.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(wrong) = &made.wrong {
         return Err(wrong.clone());
     }
-    if let Some(missing) = steps.get(made.count) {
+    if let Some(missing) = made.missing.first() {
         return Err(format!("the step {} was not done", key_of(missing)));
     }
     match rest {
@@ -60,15 +63,15 @@ fn key_of(step: &Value) -> &str {
     step.get("step").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The world of a recorded run: the steps come in their order, with their arguments.
+/// The world of a recorded run: each step comes once, with its arguments, and in its order where no two go on at once.
 struct Recorded {
-    steps: Vec<Value>,
+    in_order: bool,
     made: Mutex<Made>,
 }
 
-#[derive(Default)]
 struct Made {
-    count: usize,
+    /// What was recorded and is not done yet.
+    missing: Vec<Value>,
     wrong: Option<String>,
 }
 
@@ -96,7 +99,8 @@ impl Recorded {
         }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let done = described(key, effect);
-        let difference = match self.steps.get(made.count) {
+        let place = if self.in_order { Some(0) } else { made.missing.iter().position(|step| key_of(step) == key.0) };
+        let difference = match place.and_then(|place| made.missing.get(place)) {
             None => Some(format!("{} is done, and was not recorded", json::to_string(&done))),
             Some(step) => {
                 let expected: Object = step
@@ -110,9 +114,9 @@ impl Recorded {
                     .then(|| format!("{} is done instead of {}", json::to_string(&done), json::to_string(&Value::Object(expected))))
             }
         };
-        match (difference, self.steps.get(made.count)) {
-            (None, Some(step)) => {
-                made.count += 1;
+        match (difference, place) {
+            (None, Some(place)) => {
+                let step = made.missing.remove(place);
                 Ended::Succeeded(step.get("result").cloned().unwrap_or_default())
             }
             (difference, _) => {

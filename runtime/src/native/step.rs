@@ -2,7 +2,7 @@
 
 use super::context::{Context, millis};
 use super::stop::Stop;
-use ltc_workflow::advance::{Effect, Failure, failed_result};
+use ltc_workflow::advance::{Effect, Failure, StepKey, failed_result};
 use ltc_workflow::document::{self, DEFAULT_PRIORITY};
 use ltc_workflow::native::{FromValue, ToValue};
 use ltc_workflow::{Number, Object, Value};
@@ -114,22 +114,43 @@ impl<'c> Step<'c> {
         self.attempts(run, Ok).await
     }
 
+    /// Goes through a loop, and where one of its steps fails, through the whole loop again.
+    ///
+    /// # Errors
+    /// The failure of the last attempt.
+    pub async fn retry_loop<T, F: Future<Output = Result<T, Stop>>>(self, attempt: impl Fn(Context) -> F) -> Result<T, Stop> {
+        self.tried(|key, _| attempt(self.context.of_loop(key))).await
+    }
+
+    /// Goes through branches, and where one of their steps fails, through all of them again.
+    ///
+    /// # Errors
+    /// The failure of the last attempt.
+    pub async fn retry_branches<T, F: Future<Output = Result<T, Stop>>>(self, attempt: impl Fn(Context) -> F) -> Result<T, Stop> {
+        self.tried(|key, is_first| attempt(self.context.of_branches(key, is_first))).await
+    }
+
     async fn attempts<T>(self, make: impl Fn() -> Result<Effect, Failure>, judge: impl Fn(Value) -> Result<T, Stop>) -> Result<T, Stop> {
+        let (make, judge, context) = (&make, &judge, self.context);
+        self.tried(|key, _| async move { context.effect(StepKey(key), make).await.and_then(judge) }).await
+    }
+
+    /// What the first attempt gives that does not fail; each is told its key, and whether it is the first.
+    async fn tried<T, F: Future<Output = Result<T, Stop>>>(&self, attempt: impl Fn(SmolStr, bool) -> F) -> Result<T, Stop> {
         let base = self.context.key(self.id);
-        let mut key = base.clone();
+        let mut key = base.0.clone();
         let mut pause = self.retry.as_ref().map(document::Retry::first_pause).unwrap_or_default();
-        let mut attempt = 1_u32;
+        let mut number = 1_u32;
         loop {
-            let ended = self.context.effect(key, &make).await.and_then(&judge);
+            let ended = attempt(key, number == 1).await;
             let Err(stop) = ended else { return ended };
             let stop = stop.named(|| base.clone());
-            let again = self.retry.as_ref().filter(|retry| stop.may_be_tried_again() && attempt < retry.attempts);
+            let again = self.retry.as_ref().filter(|retry| stop.may_be_tried_again() && number < retry.attempts);
             let Some(retry) = again else { return Err(stop) };
-            attempt += 1;
-            let next = format_smolstr!("{base}@{attempt}");
-            self.context.pause(&next, pause).await.map_err(|stop| stop.named(|| base.clone()))?;
+            number += 1;
+            key = format_smolstr!("{base}@{number}");
+            self.context.pause(&key, pause).await.map_err(|stop| stop.named(|| base.clone()))?;
             pause = retry.next_pause(pause);
-            key = ltc_workflow::advance::StepKey(next);
         }
     }
 }
