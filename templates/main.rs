@@ -1,7 +1,8 @@
-//! `cargo run -- --input JSON` runs the workflow once; `cargo run --features serve` serves it over stdio.
+//! `cargo run` serves the workflow over stdio; `cargo run -- --input JSON` runs it once.
 
+use ltc_runtime::native::Registry;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ltc_runtime::native::main([{{ library }}::workflow()])
+    Registry::new().add({{ library }}::workflow()).main()
 }

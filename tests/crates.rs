@@ -135,11 +135,11 @@ fn workspace(folder: &Path, names: &[String]) {
             quoted(root().join("workflow"))
         ),
     );
-    let all: String = packages.iter().map(|(_, name)| format!("{}::workflow(), ", name.replace('-', "_"))).collect();
+    let all: String = packages.iter().map(|(_, name)| format!(".add({}::workflow())", name.replace('-', "_"))).collect();
     write(
         "together/src/main.rs",
         &format!(
-            "//! All workflows in one command.\n\nfn main() -> std::process::ExitCode {{\n    ltc_runtime::native::main([{all}])\n}}\n"
+            "//! All workflows in one command.\n\nfn main() -> std::process::ExitCode {{\n    ltc_runtime::native::Registry::new(){all}.main()\n}}\n"
         ),
     );
     let listed: String = packages

@@ -71,8 +71,8 @@ fn crates_depend_only_on_those_below_them() {
 
 #[test]
 fn the_protocol_library_stays_behind_its_border() {
-    let borders =
-        ["runtime/src/upstream", "runtime/src/upstream.rs", "runtime/src/serve", "runtime/src/serve.rs"].map(|border| root().join(border));
+    let borders = ["upstream", "serve", "stdio"].map(|border| root().join("runtime/src").join(border));
+    let borders: Vec<PathBuf> = borders.into_iter().flat_map(|border| [border.with_extension("rs"), border]).collect();
     let is_inside = |file: &Path| borders.iter().any(|border| file.starts_with(border));
     let mut inside = 0;
     for file in ["src", "runtime/src", "compiler/src", "workflow/src"].iter().flat_map(|folder| sources(&root().join(folder))) {

@@ -13,11 +13,13 @@
 //! | `perform` | the world of a run |
 //! | `service` | every operation of the product, once: what MCP tools and commands are projections of |
 //! | `compiling` | the compiler, as the operations see it: a trait |
+//! | `stdio` | what a server over stdin and stdout consists of, and one whose tools are the workflows of a program |
+//! | `offered` | workflows as tools: what is known of them before they run |
 //! | `serve` | the operations as MCP servers, over stdio and HTTP |
 //! | `native` | workflows that are Rust: what crates link that the compiler writes |
 //! | `presets` | well-known servers |
 //! | `adapter` | the way to MCP servers, behind one trait that who embeds the runtime may implement |
-//! | `pool`, `upstream` | our own way: connections to MCP servers; the protocol library stays inside `upstream` and `serve` |
+//! | `pool`, `upstream` | our own way: connections to MCP servers; the protocol library stays inside `upstream`, `stdio` and `serve` |
 //! | `relay` | a client and its servers, message by message; what an observer sees of it |
 //! | `record` | a recording of the calls that pass a relay |
 //! | `preflight`, `input`, `expected`, `secrets`, `servers`, `environment` | what a run needs, checked |
@@ -38,6 +40,8 @@ pub mod input;
 pub mod journal;
 pub mod native;
 pub mod observe;
+#[cfg(feature = "stdio")]
+pub mod offered;
 pub mod perform;
 pub(crate) mod pipes;
 pub mod pool;
@@ -54,6 +58,8 @@ pub mod servers;
 #[cfg(feature = "serve")]
 pub mod service;
 pub mod solutions;
+#[cfg(feature = "stdio")]
+pub(crate) mod stdio;
 pub mod store;
 pub mod text;
 pub mod triage;

@@ -11,11 +11,12 @@
 //! | `step` | one step: called, asked, waited for, tried again |
 //! | `stop` | why a workflow goes no further |
 //! | `replay` | a workflow in the world of its recording, for its test |
-//! | `command`, `serve` | the command that a crate is |
+//! | `registry`, `command`, `serve` | the workflows of a program, and the command that it is |
 
 mod at_once;
 mod command;
 mod context;
+mod registry;
 mod replay;
 #[cfg(all(feature = "serve", feature = "sqlite"))]
 mod serve;
@@ -23,10 +24,10 @@ mod step;
 mod stop;
 
 pub use at_once::Branch;
-pub use command::main;
 pub use context::{Context, Rounds};
 pub use ltc_workflow::native::{Fields, Find, FromValue, Mismatch, Nullable, Path, Record, ToValue, lang};
 pub use ltc_workflow::{Number, Object, Value};
+pub use registry::Registry;
 pub use replay::replay;
 pub use step::{Question, Step, Tool};
 pub use stop::{Caught, Stop};

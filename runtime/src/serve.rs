@@ -11,8 +11,7 @@
 //! | `results` | outputs and refusals as results of tools |
 //! | `tasks` | runs as tasks of the extension `io.modelcontextprotocol/tasks` |
 //! | `changes` | who hears that the tools, or a task, have changed |
-//! | `wire` | numbers keep their digits on the way |
-//! | `stdio`, `http`, `token` | the two transports, and who may come |
+//! | `http`, `token` | the other transport, and who may come |
 //! | `rest` | the operations under `/api` |
 
 mod calls;
@@ -23,12 +22,10 @@ mod http;
 #[cfg(feature = "listen")]
 mod rest;
 mod results;
-mod stdio;
 mod tasks;
 #[cfg(feature = "listen")]
 mod token;
 mod tools;
-mod wire;
 
 #[cfg(feature = "listen")]
 pub use http::{Listen, listen};
@@ -37,6 +34,7 @@ pub use token::Token;
 
 use crate::problem::Problem;
 use crate::service::{OPERATIONS, Service, Surface};
+use crate::stdio::{transport, wire};
 use changes::Registry;
 use handler::Connection;
 use ltc_workflow::nearest::nearest;
@@ -145,7 +143,7 @@ struct Place {
 /// Where the client's first messages are none of the protocol.
 pub async fn stdio(service: Arc<Service>, which: Which, end: impl Future<Output = ()>) -> Result<(), Problem> {
     let (ending, is_ending) = watch::channel(false);
-    let transport = stdio::Pipes::of_this_process(ending.clone())
+    let transport = transport::Pipes::of_this_process(ending.clone())
         .map_err(|error| Problem::new("no-threads", "", format!("stdin and stdout cannot be served: {error}")))?;
     let registry = Registry::default();
     let place = Arc::new(Place { service: service.clone(), which, registry: registry.clone(), ending: is_ending });

@@ -25,6 +25,7 @@ mod traces;
 mod worker;
 mod workflows;
 
+pub use crate::offered::Offered;
 pub use compiler_views::{
     AddTrace, AddedTraces, CompileTraces, CompiledView, DiffWorkflowVersions, Difference, ExplainTraces, Explanation, ListWorkflowVersions,
     RecompileWorkflow, VerifyWorkflow, VersionList,
@@ -32,7 +33,6 @@ pub use compiler_views::{
 pub use exact::Exact;
 pub use gateway::GatewayTool;
 pub use learn::Learned;
-pub use offered::Offered;
 pub use operations::{Kind, OPERATIONS, Operation, Rest, Surface, Verb};
 pub use people_views::{
     AvailableWork, CheckResolution, ClaimAndResolve, ClaimEscalation, Escalate, EscalateAndWait, EscalationView, GetAvailableWork,

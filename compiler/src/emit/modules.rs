@@ -173,7 +173,7 @@ fn moved(values: Vec<TokenStream>) -> Vec<TokenStream> {
 
 /// A field of a struct that is made: by its name alone where that is the name of the value too.
 pub fn field_of(name: &Ident, value: &TokenStream) -> TokenStream {
-    if value.to_string() == name.to_string() { quote!(#name) } else { quote!(#name: #value) }
+    if *name == value.to_string() { quote!(#name) } else { quote!(#name: #value) }
 }
 
 /// How often each identifier is there.

@@ -34,7 +34,7 @@ pub fn files(source: &Source<'_>) -> Result<Vec<File>, String> {
     let runtime_path = source.runtime_path.map(toml_text);
     let context = context! {
         package, library, name, inputs, secrets, runtime_path,
-        http => if reaches_http(source) { ", features = [\"http\"]" } else { "" },
+        features => if reaches_http(source) { "\"http\", \"stdio\"" } else { "\"stdio\"" },
         steps => steps(&source.workflow.steps),
         version => VERSION,
         edition => EDITION,

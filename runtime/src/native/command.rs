@@ -17,11 +17,11 @@ use crate::run::{Given, Prepared, Request, prepare};
 use crate::secrets::Redactor;
 use crate::text;
 use crate::upstream::{Connector, Limits};
-use ltc_workflow::{Value, json};
+use ltc_workflow::{Value, Workflow, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -29,11 +29,13 @@ const INVALID: u8 = 3;
 const WAITING: u8 = 4;
 
 /// Does what the command line says with these workflows.
-pub fn main(workflows: impl IntoIterator<Item = NativeWorkflow>) -> ExitCode {
-    let workflows: Vec<NativeWorkflow> = workflows.into_iter().collect();
-    let done = arguments(std::env::args().skip(1)).and_then(|asked| match asked {
-        Asked { input: None, workflow: None } => served(workflows),
-        asked => once(&workflows, &asked).map(Some),
+pub(super) fn main(workflows: &[NativeWorkflow]) -> ExitCode {
+    let done = arguments(std::env::args().skip(1)).and_then(|asked| {
+        let workflows = read_all(workflows)?;
+        match asked {
+            Asked { input: None, workflow: None, ephemeral } => served(workflows, ephemeral).map(|()| None),
+            asked => once(workflows, &asked).map(Some),
+        }
     });
     match done {
         Ok(None) => ExitCode::SUCCESS,
@@ -46,6 +48,19 @@ pub fn main(workflows: impl IntoIterator<Item = NativeWorkflow>) -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// The workflows, each with its document; no two have one name.
+fn read_all(workflows: &[NativeWorkflow]) -> Result<Vec<(NativeWorkflow, Workflow)>, Ended> {
+    let mut read: Vec<(NativeWorkflow, Workflow)> = Vec::new();
+    for native in workflows {
+        let workflow = native.read().map_err(|why| ended(INVALID, why))?;
+        if read.iter().any(|(_, other)| other.name == workflow.name) {
+            return Err(ended(INVALID, format!("two workflows are called {}", workflow.name)));
+        }
+        read.push((native.clone(), workflow));
+    }
+    Ok(read)
 }
 
 /// Why there is no output.
@@ -63,10 +78,14 @@ fn ended(code: u8, said: impl Into<String>) -> Ended {
 struct Asked {
     input: Option<String>,
     workflow: Option<String>,
+    /// Whether nothing is kept, where something could be.
+    ephemeral: bool,
 }
 
-const HELP: &str =
-    "--input JSON|@FILE|-  run the workflow once with this input\n--workflow NAME      which workflow, where there are several";
+const HELP: &str = "Without options it is an MCP server over stdin and stdout, whose tools are the workflows.
+--input JSON|@FILE|-  run the workflow once with this input
+--workflow NAME       which workflow, where there are several
+--ephemeral           serve without keeping runs, where it was built with a store";
 
 fn arguments(given: impl Iterator<Item = String>) -> Result<Asked, Ended> {
     let mut asked = Asked::default();
@@ -77,6 +96,10 @@ fn arguments(given: impl Iterator<Item = String>) -> Result<Asked, Ended> {
             None => (argument.clone(), None),
         };
         let place = match name.as_str() {
+            "--ephemeral" if value.is_none() => {
+                asked.ephemeral = true;
+                continue;
+            }
             "--input" => &mut asked.input,
             "--workflow" => &mut asked.workflow,
             _ => return Err(ended(USAGE, HELP)),
@@ -86,30 +109,43 @@ fn arguments(given: impl Iterator<Item = String>) -> Result<Asked, Ended> {
     Ok(asked)
 }
 
-/// Serves the workflows, where that was built in.
-#[cfg(all(feature = "serve", feature = "sqlite"))]
-fn served(workflows: Vec<NativeWorkflow>) -> Result<Option<String>, Ended> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| ended(FAILED, error.to_string()))?;
-    let log = Arc::new(ToStderr(Redactor::default()));
-    runtime.block_on(super::serve::serve(workflows, log)).map(|()| None).map_err(|why| ended(FAILED, text::one_line(&why)))
-}
-
-/// Serves the workflows, where that was built in.
-#[cfg(not(all(feature = "serve", feature = "sqlite")))]
-fn served(_workflows: Vec<NativeWorkflow>) -> Result<Option<String>, Ended> {
-    Err(ended(USAGE, format!("{HELP}\nTo serve over stdio, build it with the feature `serve`.")))
-}
-
-fn once(workflows: &[NativeWorkflow], asked: &Asked) -> Result<String, Ended> {
-    let Some(input) = &asked.input else { return Err(ended(USAGE, HELP)) };
-    let mut named = Vec::new();
-    for native in workflows {
-        let workflow = native.read().map_err(|why| ended(INVALID, why))?;
-        if asked.workflow.as_ref().is_none_or(|name| *name == workflow.name) {
-            named.push((native, workflow));
-        }
+/// Serves the workflows: over a store, where that was built in.
+fn served(workflows: Vec<(NativeWorkflow, Workflow)>, ephemeral: bool) -> Result<(), Ended> {
+    let log = Arc::new(ToStderr::default());
+    #[cfg(all(feature = "serve", feature = "sqlite"))]
+    if !ephemeral {
+        let workflows = workflows.into_iter().map(|(native, _)| native).collect();
+        return threads()?.block_on(super::serve::serve(workflows, log)).map_err(|why| ended(FAILED, text::one_line(&why)));
     }
+    let _ = ephemeral;
+    without_a_store(workflows, log)
+}
+
+#[cfg(feature = "stdio")]
+fn without_a_store(workflows: Vec<(NativeWorkflow, Workflow)>, log: Arc<ToStderr>) -> Result<(), Ended> {
+    let adapter: Arc<dyn McpAdapter> = Arc::new(Connections::new(Connector { log, limits: Limits::default() }));
+    let serving = async {
+        let served = crate::stdio::workflows::serve(workflows, adapter.clone()).await;
+        adapter.disconnect().await;
+        served
+    };
+    threads()?.block_on(serving).map_err(|why| ended(FAILED, text::one_line(&why)))
+}
+
+#[cfg(not(feature = "stdio"))]
+fn without_a_store(_: Vec<(NativeWorkflow, Workflow)>, _: Arc<ToStderr>) -> Result<(), Ended> {
+    Err(ended(USAGE, format!("{HELP}\nTo serve, build it with the feature `stdio` of ltc-runtime.")))
+}
+
+fn threads() -> Result<tokio::runtime::Runtime, Ended> {
+    let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    threads.map_err(|error| ended(FAILED, error.to_string()))
+}
+
+fn once(workflows: Vec<(NativeWorkflow, Workflow)>, asked: &Asked) -> Result<String, Ended> {
+    let Some(input) = &asked.input else { return Err(ended(USAGE, HELP)) };
+    let (mut named, others): (Vec<_>, Vec<_>) =
+        workflows.into_iter().partition(|(_, workflow)| asked.workflow.as_ref().is_none_or(|name| *name == workflow.name));
     let (native, workflow) = match (named.pop(), named.is_empty()) {
         (Some(one), true) => one,
         (Some(_), false) => return Err(ended(USAGE, format!("there are several workflows\n{HELP}"))),
@@ -118,12 +154,12 @@ fn once(workflows: &[NativeWorkflow], asked: &Asked) -> Result<String, Ended> {
     let input = read(input)?;
     let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
     let servers = BTreeMap::new();
-    let (library, registry) = (BTreeMap::new(), BTreeMap::new());
+    let library = others.into_iter().map(|(_, workflow)| (workflow.name.clone(), workflow)).collect();
+    let registry = BTreeMap::new();
     let input = Given::Plain(&input);
     let request = Request { workflow, library, input, servers: &servers, registry: &registry, environment: &ProcessEnvironment, run };
     let prepared = prepare(request).map_err(|problems| refused(INVALID, &problems))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(|error| ended(FAILED, error.to_string()))?.block_on(go(native, prepared))
+    threads()?.block_on(go(&native, prepared))
 }
 
 fn read(given: &str) -> Result<Value, Ended> {
@@ -142,7 +178,8 @@ fn read(given: &str) -> Result<Value, Ended> {
 
 async fn go(native: &NativeWorkflow, prepared: Prepared) -> Result<String, Ended> {
     let redactor = prepared.redactor();
-    let log = Arc::new(ToStderr(redactor.clone()));
+    let log = Arc::new(ToStderr::default());
+    log.learn(&redactor);
     let adapter: Arc<dyn McpAdapter> = Arc::new(Connections::new(Connector { log, limits: Limits::default() }));
     let rest = match prepared.connect(adapter.clone()).await {
         Ok((run, drifted)) => {
@@ -175,19 +212,22 @@ fn told(problem: &Problem) -> String {
     text::one_line(&format!("{code} {place}: {message}{help}"))
 }
 
-/// What servers say, on stderr.
-struct ToStderr(Redactor);
+/// What servers say, on stderr, without the secrets that runs brought.
+#[derive(Default)]
+struct ToStderr(RwLock<Redactor>);
 
 impl Log for ToStderr {
-    /// All secrets of the one run are known from the beginning.
-    fn learn(&self, _: &Redactor) {}
+    fn learn(&self, secrets: &Redactor) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *known = known.and(secrets);
+    }
 
     fn server_said(&self, server: &str, line: &str) {
         eprintln!("{server}: {line}");
     }
 
     fn redact(&self, text: &str) -> String {
-        self.0.text(text)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).text(text)
     }
 }
 
@@ -198,10 +238,12 @@ mod tests {
     #[test]
     fn a_command_line_is_read_or_answered_with_help() {
         let read = |words: &[&str]| arguments(words.iter().map(|word| (*word).to_owned())).map_err(|ended| ended.code);
-        let asked = |input: &str| Asked { input: Some(input.to_owned()), workflow: None };
+        let asked = |input: &str| Asked { input: Some(input.to_owned()), ..Asked::default() };
         assert_eq!(read(&["--input", "{}"]), Ok(asked("{}")));
         assert_eq!(read(&["--input={\"a\":\"b=c\"}"]), Ok(asked("{\"a\":\"b=c\"}")));
         assert_eq!(read(&["--input"]), Err(USAGE));
         assert_eq!(read(&["input"]), Err(USAGE));
+        assert_eq!(read(&["--ephemeral"]), Ok(Asked { ephemeral: true, ..Asked::default() }));
+        assert_eq!(read(&["--ephemeral=yes"]), Err(USAGE));
     }
 }

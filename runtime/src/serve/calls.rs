@@ -12,18 +12,19 @@ use super::results::{self, Shape};
 use super::{GATEWAY, Place, changes, tasks, tools};
 use crate::clock::unique_name;
 use crate::observe::{Observer, Unobserved};
-use crate::service::{Caller, Code, GatewayTool, Offered, Operation, Recording, Refusal};
+use crate::offered::Offered;
+use crate::service::{Caller, Code, GatewayTool, Operation, Recording, Refusal};
+use crate::stdio::progress::Telling;
+use crate::stdio::wire::is_modern;
 use crate::store::RunId;
-use ltc_workflow::advance::{Effect, Ended, StepKey};
 use ltc_workflow::{Object, Value};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, CreateTaskResult, ErrorData, ProgressNotificationParam, ProgressToken, RequestId};
-use rmcp::service::{Peer, RequestContext};
+use rmcp::model::{CallToolResponse, CreateTaskResult, ErrorData, RequestId};
+use rmcp::service::RequestContext;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// A run that ends in this time is answered directly, also where the request takes tasks.
@@ -186,10 +187,10 @@ pub async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let waiting = calls.begin(&context.id);
-    let asked = asked(way(place, tool).await?, arguments, tasks::is_modern(context))?;
+    let asked = asked(way(place, tool).await?, arguments, is_modern(context))?;
     let telling = context.meta.get_progress_token().map(|token| Telling::begin(token, context.peer.clone()));
     let observer: Arc<dyn Observer> = match &telling {
-        Some(telling) => telling.steps.clone(),
+        Some(telling) => telling.observer(),
         None => Arc::new(Unobserved),
     };
     let answer = waited(place, &waiting, asked, Caller { observer, recording }, context).await;
@@ -277,62 +278,4 @@ fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: 
         (Err(refusal), _) => results::refusal(&refusal),
     };
     Ok(result.into())
-}
-
-/// Steps that ended, told to the client as progress.
-struct Telling {
-    steps: Arc<Steps>,
-    stop: oneshot::Sender<()>,
-    telling: JoinHandle<()>,
-}
-
-/// Counts the steps that end.
-struct Steps {
-    ended: AtomicU32,
-    told: mpsc::UnboundedSender<(u32, String)>,
-}
-
-impl Observer for Steps {
-    fn started(&self, _key: &StepKey, _effect: &Effect) {}
-
-    fn ended(&self, key: &StepKey, _ended: &Ended) {
-        let count = self.ended.fetch_add(1, Ordering::SeqCst) + 1;
-        // Nobody listens any more once the call is answered.
-        let _ = self.told.send((count, key.0.to_string()));
-    }
-}
-
-impl Telling {
-    fn begin(token: ProgressToken, peer: Peer<RoleServer>) -> Telling {
-        let (told, steps) = mpsc::unbounded_channel();
-        let (stop, stopped) = oneshot::channel();
-        let telling = tokio::spawn(tell(token, peer, steps, stopped));
-        Telling { steps: Arc::new(Steps { ended: AtomicU32::new(0), told }), stop, telling }
-    }
-
-    /// Tells what is not told yet: nothing may come behind the answer.
-    async fn end(self) {
-        let _ = self.stop.send(());
-        let _ = self.telling.await;
-    }
-}
-
-async fn tell(
-    token: ProgressToken,
-    peer: Peer<RoleServer>,
-    mut steps: mpsc::UnboundedReceiver<(u32, String)>,
-    mut stopped: oneshot::Receiver<()>,
-) {
-    loop {
-        let next = tokio::select! {
-            biased;
-            Some(step) = steps.recv() => Some(step),
-            _ = &mut stopped => None,
-        };
-        let Some((count, step)) = next else { return };
-        let progress = ProgressNotificationParam::new(token.clone(), f64::from(count)).with_message(step);
-        if peer.notify_progress(progress).await.is_err() {
-            return;
-        }
-    }
 }

@@ -4,6 +4,7 @@
 use super::wire::exact;
 use crate::approximate::{Inexact, to_serde};
 use crate::service::Refusal;
+pub use crate::stdio::shown::of;
 use ltc_workflow::{Object, Value, json};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 
@@ -21,18 +22,6 @@ pub enum Shape {
         /// Whether the client takes structured content that is no object.
         takes_any: bool,
     },
-}
-
-/// A value as a result.
-pub fn of(value: &Value, is_error: bool) -> CallToolResult {
-    let text = match value {
-        Value::String(words) if json::parse(words.as_bytes()).is_err() => words.to_string(),
-        value => json::to_string(value),
-    };
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(exact(value));
-    result.is_error = Some(is_error);
-    result
 }
 
 /// A run that the call waited for.
@@ -81,22 +70,4 @@ pub fn refusal(refusal: &Refusal) -> CallToolResult {
         words.into()
     });
     of(&value, true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(value: &str) -> String {
-        let value = json::parse(value.as_bytes()).expect("JSON");
-        of(&value, false).content.first().and_then(ContentBlock::as_text).expect("a text").text.clone()
-    }
-
-    #[test]
-    fn a_text_is_itself_unless_it_would_be_taken_for_something_else() {
-        assert_eq!(text(r#""Hello, \"you\"!\n""#), "Hello, \"you\"!\n");
-        for value in [r#""7""#, r#""null""#, r#""{\"a\":1}""#, r#""\"quoted\"""#, "7", "null", r#"{"a":1.10}"#] {
-            assert_eq!(text(value), value);
-        }
-    }
 }

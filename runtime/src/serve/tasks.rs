@@ -5,7 +5,7 @@
 //! protocol's forms can say; else somebody answers it through the human queue, and the task says that it waits.
 
 use super::results::{self, Shape};
-use super::wire::ANSWERS;
+use super::wire::{ANSWERS, is_modern};
 use super::{Place, tools};
 use crate::clock::unique_name;
 use crate::observe::Unobserved;
@@ -14,7 +14,7 @@ use crate::store::RunId;
 use crate::upstream::wire::carried;
 use ltc_workflow::{Object, Value};
 use rmcp::RoleServer;
-use rmcp::model::{DetailedTask, ErrorData, InputRequest, InputRequests, JsonObject, ProtocolVersion, Task, TaskPayload, UpdateTaskParams};
+use rmcp::model::{DetailedTask, ErrorData, InputRequest, InputRequests, JsonObject, Task, TaskPayload, UpdateTaskParams};
 use rmcp::service::RequestContext;
 use std::sync::Arc;
 
@@ -37,11 +37,6 @@ pub fn is_by_tool(run: &RunId) -> bool {
 /// Whether a request may be answered with a task.
 pub fn are_taken(context: &RequestContext<RoleServer>) -> bool {
     is_modern(context) && context.meta.client_capabilities().is_some_and(|client| client.supports_tasks())
-}
-
-/// Whether a request is of the era without `initialize`.
-pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 fn caller() -> Caller {

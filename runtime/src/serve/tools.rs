@@ -3,8 +3,9 @@
 use super::wire::exact_object;
 use super::{GATEWAY, Place};
 use crate::approximate::{Inexact, to_serde};
-use crate::service::{Code, GatewayTool, Kind, OPERATIONS, Offered, Operation, Refusal};
-use ltc_workflow::document::ToolEffect;
+use crate::offered::Offered;
+use crate::service::{Code, GatewayTool, Kind, OPERATIONS, Operation, Refusal};
+use crate::stdio::shown::{self, without_headers};
 use ltc_workflow::{Object, Value};
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use std::borrow::Cow;
@@ -93,36 +94,8 @@ fn of_workflow(workflow: &Offered) -> Tool {
     if name != workflow.name.as_str() {
         about.push_str(&format!("\nThis is the workflow `{}`; the tool of that name is another.", workflow.name));
     }
-    let mut tool = Tool::new(name.into_owned(), about, exact_object(&without_headers(&workflow.input_schema)));
-    tool.output_schema = workflow.output_schema.as_ref().map(|schema| Arc::new(exact_object(schema)));
-    let is_at_most = |effect| workflow.effect <= effect && !workflow.asks;
-    let hints = ToolAnnotations::new().read_only(is_at_most(ToolEffect::Read)).open_world(workflow.calls || workflow.asks);
-    let hints = hints.idempotent(is_at_most(ToolEffect::Idempotent));
-    // What a tool that writes takes away is not known: then nothing is said, which means that it may.
-    tool.annotations = Some(if is_at_most(ToolEffect::Read) { hints.destructive(false) } else { hints });
-    tool
+    shown::workflow(workflow, name.into_owned(), about)
 }
-
-/// Schemas of inputs that were taken from a tool may ask clients to send a value as a header too. We would have to hold it against the body, and do
-/// not: so we do not ask for it.
-fn without_headers(schema: &Value) -> Value {
-    let Some((whole, properties)) = schema.as_object().zip(schema.get("properties").and_then(Value::as_object)) else {
-        return schema.clone();
-    };
-    let plain = |property: &Value| match property {
-        Value::Object(object) if object.contains_key(HEADER) => {
-            let mut object = object.clone();
-            object.remove(HEADER);
-            object.into()
-        }
-        other => other.clone(),
-    };
-    let mut whole = whole.clone();
-    whole.insert("properties", properties.iter().map(|(name, property)| (name.clone(), plain(property))).collect::<Object>().into());
-    whole.into()
-}
-
-const HEADER: &str = "x-mcp-header";
 
 /// What a client is told about a schema, where the library wants to look at it.
 pub fn approximately(schema: &Value) -> serde_json::Value {
@@ -132,15 +105,6 @@ pub fn approximately(schema: &Value) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ltc_workflow::json;
-
-    #[test]
-    fn nobody_is_asked_for_a_header_that_nobody_checks() {
-        let schema =
-            |more: &str| json::parse(format!(r#"{{"type":"object","properties":{{"a":{{"maximum":1.10{more}}},"b":true}}}}"#).as_bytes());
-        let asking = schema(r#","x-mcp-header":"Region""#).expect("JSON");
-        assert_eq!(without_headers(&asking), schema("").expect("JSON"));
-    }
 
     #[test]
     fn a_workflow_that_is_called_as_an_operation_has_a_name_of_its_own() {

@@ -5,11 +5,12 @@ use super::compiler_views::{
     RecompileWorkflow, VerifyWorkflow, VersionList, edited,
 };
 use super::refusal::Code;
-use super::workflows::{VersionView, input_schema, parsed};
+use super::workflows::{VersionView, parsed};
 use super::{Caller, Exact, Refusal, Service, pages};
 use crate::clock::{Moment, unique_name};
 use crate::compiling::{Compiled, Compiler, Finding, Severity, Task, Verified};
 use crate::definition::Bundle;
+use crate::offered::input_schema;
 use crate::problem::Problem;
 use crate::store::{
     EscalationId, MadeOf, NewTrace, NewVersion, Noted, ServerName, StoreError, TraceAbout, TraceCall, TraceId, TraceOutcome, VersionFilter,

@@ -4,9 +4,10 @@ use super::refusal::Code;
 use super::{Caller, Exact, Refusal, Service, pages};
 use crate::clock::Moment;
 use crate::definition::Bundle;
+use crate::offered::input_schema;
 use crate::preflight;
 use crate::store::{NewVersion, VersionFilter, VersionRecord, VersionState};
-use ltc_workflow::{Object, Value, Workflow, yaml};
+use ltc_workflow::{Workflow, yaml};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
@@ -204,19 +205,6 @@ impl Service {
         let bundle = self.bundles.get(&record.definition, store.as_ref()).await?;
         Ok((record, bundle))
     }
-}
-
-/// The JSON Schema of the whole input of a workflow.
-pub fn input_schema(workflow: &Workflow) -> Value {
-    let required: Vec<Value> =
-        workflow.inputs.iter().filter(|(_, schema)| schema.get("default").is_none()).map(|(name, _)| Value::String(name.clone())).collect();
-    let mut schema: Object =
-        [("type", Value::from("object")), ("properties", Value::Object(workflow.inputs.clone()))].into_iter().collect();
-    if !required.is_empty() {
-        schema.insert("required", Value::array(required));
-    }
-    schema.insert("additionalProperties", Value::from(false));
-    Value::Object(schema)
 }
 
 const PAGE: u32 = 100;

@@ -1,5 +1,6 @@
 //! Native workflows over a store: what the YAML began the Rust ends, and the other way round, and a crate that is served.
 
+mod asking;
 mod served;
 mod tools;
 
@@ -9,7 +10,7 @@ use ltc_runtime::drive::{Asked, Driver, Left};
 use ltc_runtime::durable::{Interrupted, Stop as Why};
 use ltc_runtime::engine::Rest;
 use ltc_runtime::environment::ProcessEnvironment;
-use ltc_runtime::native::{Context, NativeWorkflow, Path, Stop, ToValue, Tool, lang};
+use ltc_runtime::native::{Context, NativeWorkflow, Path, Registry, Stop, ToValue, Tool, lang};
 use ltc_runtime::observe::Unobserved;
 use ltc_runtime::store::{self, Claim, RunId, Status, Store, What};
 use ltc_workflow::{Value, json};
@@ -25,14 +26,18 @@ const KEYS: [&str; 5] = ["first", "each[0]/note", "each[1]/note", "each[2]/note"
 fn main() -> ExitCode {
     match std::env::var("LTC_TEST_BE").as_deref() {
         Ok("tools") => return tools::serve(),
-        Ok("crate") => return ltc_runtime::native::main([outer(), workflow(&Arc::default())]),
+        Ok("crate") => return Registry::new().add(outer()).add(workflow(&Arc::default())).main(),
         _ => {}
     }
     let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
     let trials = vec![
         Trial::test("what_the_yaml_began_the_rust_ends", move || threads().block_on(cut_everywhere(false))),
         Trial::test("what_the_rust_began_the_yaml_ends", move || threads().block_on(cut_everywhere(true))),
+        Trial::test("a_question_is_the_same", move || threads().block_on(asking::a_question_is_the_same())),
         Trial::test("a_crate_is_served_twice_and_its_workflow_kept_once", move || threads().block_on(served::twice())),
+        Trial::test("several_crates_are_served_beside_deployed_yaml", move || threads().block_on(served::beside_yaml())),
+        Trial::test("several_crates_are_served_without_a_store", move || threads().block_on(served::without_a_store())),
+        Trial::test("a_run_ends_where_its_client_cancels_or_goes", move || threads().block_on(served::given_up())),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -88,7 +88,10 @@ pub fn serve() -> ExitCode {
                 part("protocolVersion")
             ),
             "tools/list" => r#"{"tools":[{"name":"note","inputSchema":{"type":"object"}}]}"#.to_owned(),
-            _ => format!(r#"{{"content":[],"structuredContent":{}}}"#, part("arguments")),
+            _ => noted(
+                message.get("params").and_then(|params| params.get("arguments")?.get("n")).unwrap_or(&Value::Null),
+                &part("arguments"),
+            ),
         };
         let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, json::to_string(id));
         if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
@@ -96,4 +99,16 @@ pub fn serve() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// What the tool answers. Asked for it, it fails, or writes a line into a file and takes its time.
+fn noted(n: &Value, arguments: &str) -> String {
+    let words = n.as_str().unwrap_or_default();
+    if let Some(path) = words.strip_prefix("slow ") {
+        let file = std::fs::File::options().create(true).append(true).open(path);
+        file.and_then(|mut file| writeln!(file, "made")).expect("the test has a folder");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+    }
+    let is_error = words == "fail";
+    format!(r#"{{"content":[],"structuredContent":{arguments},"isError":{is_error}}}"#)
 }

@@ -12,7 +12,9 @@
 use crate::approximate::{Inexact, to_serde};
 use crate::upstream::wire::{PRIVATE, Refused, id_of, of_others};
 use ltc_workflow::{Object, Value, json};
-use rmcp::model::{ErrorData, ServerJsonRpcMessage};
+use rmcp::RoleServer;
+use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
+use rmcp::service::RequestContext;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -151,6 +153,11 @@ fn restored(value: Value) -> Result<Value, String> {
         },
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(value),
     }
+}
+
+/// Whether a request is of the era without `initialize`.
+pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 #[cfg(test)]
