@@ -4,9 +4,10 @@
 mod by_hand;
 mod support;
 
-use ltc_workflow::Value;
+use ltc_workflow::{Value, json};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use support::{Ended, Folder, ended, ltc};
 
 fn root() -> &'static Path {
@@ -166,14 +167,7 @@ fn every_crate_builds_without_a_warning_and_does_what_its_yaml_does() {
     assert!(names.len() > 100 || std::env::var_os("LTC_ONLY").is_some(), "only {} cases were compiled", names.len());
     workspace(&folder, &names);
     let cargo = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(arguments).current_dir(&folder).env("CARGO_TARGET_DIR", folder.join("target"));
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"].iter().any(|own| text.starts_with(own)) {
-                command.env_remove(&name);
-            }
-        }
+        let mut command = cargo_in(&folder, arguments);
         let ended = ended(&mut command);
         assert_eq!(ended.code, 0, "cargo {arguments:?}\n{}\n{}", ended.stdout, ended.stderr);
     };
@@ -182,6 +176,47 @@ fn every_crate_builds_without_a_warning_and_does_what_its_yaml_does() {
     cargo(&[&["fmt", "--check"], members.as_slice()].concat());
     cargo(&[&["clippy", "--all-targets"], members.as_slice(), &["--", "-D", "warnings"]].concat());
     cargo(&["test", "-p", "together"]);
+    serves(cargo_in(&folder, &["run", "--quiet", "-p", "together"]), &names);
+}
+
+/// All crates are one server, which does the demo.
+fn serves(mut command: Command, names: &[String]) {
+    let server = command.env("LTC", env!("CARGO_BIN_EXE_ltc")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut server = server.expect("cargo can be started");
+    let (mut to, from) = (server.stdin.take().expect("stdin"), server.stdout.take().expect("stdout"));
+    for message in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
+        r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"late-orders","arguments":{"status":"shipped"}}}"#,
+    ] {
+        writeln!(to, "{message}").expect("it listens");
+    }
+    let mut answers = BufReader::new(from).lines().map_while(Result::ok).filter_map(|line| json::parse(line.as_bytes()).ok());
+    let mut answer = |id: i64| answers.find(|message| message.get("id") == Some(&Value::from(id))).expect("an answer");
+    let tools = answer(2);
+    let tools = tools.get("result").and_then(|result| result.get("tools")).and_then(Value::as_array).expect("tools").len();
+    assert_eq!(tools, names.len());
+    if names.iter().any(|name| name == "late-orders") {
+        let done = answer(3);
+        let sent = done.get("result").and_then(|result| result.get("structuredContent"));
+        assert_eq!(sent.map(json::to_string).as_deref(), Some(r#"{"sent":["msg-0001"]}"#), "{done:?}");
+    }
+    drop(to);
+    assert!(server.wait().expect("it ends").success());
+}
+
+/// Cargo in the workspace of written crates, knowing nothing of the one that runs this test.
+fn cargo_in(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).current_dir(folder).env("CARGO_TARGET_DIR", folder.join("target"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"].iter().any(|own| text.starts_with(own)) {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 fn package_name(folder: &Path, name: &str) -> String {

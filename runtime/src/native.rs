@@ -28,6 +28,7 @@ pub use context::{Context, Rounds};
 pub use ltc_workflow::native::{Fields, Find, FromValue, Mismatch, Nullable, Path, Record, ToValue, lang};
 pub use ltc_workflow::{Number, Object, Value};
 pub use registry::Registry;
+pub(crate) use registry::run_by;
 pub use replay::replay;
 pub use step::{Question, Step, Tool};
 pub use stop::{Caught, Stop};

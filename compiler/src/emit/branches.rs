@@ -1,5 +1,6 @@
 //! Branches as functions: what was done in them is known behind them, as a struct of what may be there.
 
+use super::code::Maybe;
 use super::flow::{Gives, Writer};
 use super::layout::documented;
 use super::modules::idents;
@@ -37,7 +38,7 @@ impl Writer<'_, '_> {
         let is_used = self.used.contains(&step.id) && one;
         let inner = self.visible(&bodies.iter().map(|(_, body)| *body).collect::<Vec<_>>());
         let mut blocks = Vec::new();
-        let mut own: Option<Ty> = None;
+        let mut values: Vec<Option<Maybe>> = Vec::new();
         for (test, body) in bodies {
             let test = test.map(|test| {
                 let test = self.scope.test(test);
@@ -45,30 +46,40 @@ impl Writer<'_, '_> {
             });
             let mut statements = self.body(body);
             let last = body.last().and_then(|last| self.scope.steps.get(&last.id).copied()).filter(|_| is_used);
-            if let Some(last) = last {
-                let ty = self.scope.var(last).map_or(Ty::Value, |var| var.ty.clone());
-                let value = match self.scope.var(last) {
-                    Some(var) if var.optional => self.scope.perhaps(last).map(|found| found.by_value()),
-                    Some(_) | None => self.scope.code(last).map(|code| {
-                        let value = code.owned().value();
-                        quote!(Some(#value))
-                    }),
-                };
-                own = Some(if own.as_ref().is_none_or(|own| *own == ty) { ty.clone() } else { Ty::Value });
-                statements.push(quote!(taken.value = #value;));
-            }
+            let value = last.and_then(|last| match self.scope.var(last) {
+                Some(var) if var.optional => self.scope.perhaps(last).map(Maybe::Sometimes),
+                Some(_) | None => self.scope.code(last).map(Maybe::Always),
+            });
             let mut here = Vec::new();
             crate::steps::each(body, &mut |step, _| here.push(step.id.clone()));
+            // Where the value of the step itself is taken too, that is before a variable is given away.
+            let own_place = statements.len();
             for id in inner.iter().filter(|id| here.contains(id)) {
-                if let Some(var) = self.scope.steps.get(id).copied() {
-                    let (field, value) = (self.scope.var(var).map(|var| var.name.clone()), self.scope.taken(var));
-                    statements.push(quote!(taken.#field = #value;));
-                }
+                self.keep_in_taken(&mut statements, id, value.is_none());
             }
-            blocks.push((test, statements));
+            blocks.push((test, statements, own_place));
+            values.push(value);
+        }
+        let types: Vec<Ty> = values.iter().flatten().map(|value| value.ty().clone()).collect();
+        let own = types.first().map(|first| if types.iter().all(|ty| ty == first) { first.clone() } else { Ty::Value });
+        for ((_, statements, place), value) in blocks.iter_mut().zip(&values) {
+            let is_same = value.as_ref().is_some_and(|value| Some(value.ty()) == own.as_ref());
+            let value = match value {
+                Some(Maybe::Always(code)) => {
+                    let value = if is_same { code.owned().value() } else { code.to_value().value() };
+                    quote!(Some(#value))
+                }
+                Some(Maybe::Sometimes(found)) if is_same => found.by_value(),
+                Some(Maybe::Sometimes(found)) => {
+                    let found = found.by_ref();
+                    quote!(#found.map(ToValue::to_value))
+                }
+                Some(Maybe::Never) | None => continue,
+            };
+            statements.insert(*place, quote!(taken.value = #value;));
         }
         if !one {
-            let branches = blocks.iter().map(|(_, statements)| quote!(Box::pin(async { #(#statements)* Ok(()) })));
+            let branches = blocks.iter().map(|(_, statements, _)| quote!(Box::pin(async { #(#statements)* Ok(()) })));
             let cx = self.scope.cx();
             let flow = quote!(#cx.parallel([#(#branches),*]).await);
             return match (inner.is_empty(), self.used.contains(&step.id)) {
@@ -83,7 +94,7 @@ impl Writer<'_, '_> {
             };
         }
         let mut flow = TokenStream::new();
-        for (number, (test, statements)) in blocks.iter().enumerate() {
+        for (number, (test, statements, _)) in blocks.iter().enumerate() {
             let lead = if number > 0 { quote!(else) } else { quote!() };
             flow.extend(match test {
                 Some(test) => quote!(#lead if #test { #(#statements)* }),
@@ -95,6 +106,33 @@ impl Writer<'_, '_> {
         }
         let record = self.taken_record(step, &function, &inner, own.clone());
         (quote!(let mut taken = #record::default(); #flow Ok(taken)), Gives::Taken { record, inner, value: own })
+    }
+
+    /// Keeps the value of a step where those behind the branch find it: at once, where nothing else of the branch uses it.
+    fn keep_in_taken(&mut self, statements: &mut Vec<TokenStream>, id: &SmolStr, at_once: bool) {
+        let Some(var) = self.scope.steps.get(id).copied() else { return };
+        let Some(name) = self.scope.var(var).map(|var| var.name.clone()) else { return };
+        let value = self.scope.taken(var);
+        let is_given_away = name == value.to_string() || value.to_string() == quote!(Some(#name)).to_string();
+        let mentions = |statement: &TokenStream| {
+            let mut found = BTreeSet::new();
+            idents(statement.clone(), &mut found, &mut BTreeSet::new());
+            found.contains(&name.to_string())
+        };
+        let places: Vec<usize> = statements.iter().enumerate().filter(|(_, s)| mentions(s)).map(|(place, _)| place).collect();
+        if let ([place], true) = (places.as_slice(), is_given_away && at_once)
+            && let Some(statement) = statements.get_mut(*place)
+            && let Ok(syn::Stmt::Local(syn::Local { init: Some(init), .. })) = syn::parse2(statement.clone())
+        {
+            let made = init.expr;
+            *statement = if self.scope.var(var).is_some_and(|var| var.optional) {
+                quote!(taken.#name = #made;)
+            } else {
+                quote!(taken.#name = Some(#made);)
+            };
+            return;
+        }
+        statements.push(quote!(taken.#name = #value;));
     }
 
     fn taken_record(&mut self, step: &Step, function: &str, inner: &[SmolStr], value: Option<Ty>) -> Ident {
@@ -184,10 +222,8 @@ impl Writer<'_, '_> {
             }
         }
         for id in inner.clone() {
-            let here = catch.steps.iter().any(|step| step.id == id);
-            if let Some(var) = self.scope.steps.get(&id).copied().filter(|_| here) {
-                let (field, value) = (self.scope.var(var).map(|var| var.name.clone()), self.scope.taken(var));
-                statements.push(quote!(taken.#field = #value;));
+            if catch.steps.iter().any(|step| step.id == id) {
+                self.keep_in_taken(&mut statements, &id, true);
             }
         }
         let last = catch.steps.last().and_then(|last| self.scope.steps.get(&last.id).copied()).filter(|_| is_used);

@@ -205,6 +205,17 @@ impl Perhaps {
     }
 }
 
+impl Maybe {
+    /// The type of what is there.
+    pub fn ty(&self) -> &Ty {
+        match self {
+            Maybe::Always(code) => &code.ty,
+            Maybe::Sometimes(found) => &found.ty,
+            Maybe::Never => &Ty::Value,
+        }
+    }
+}
+
 /// A value, a value that may be missing, or nothing at all.
 #[derive(Clone, Debug)]
 pub enum Maybe {

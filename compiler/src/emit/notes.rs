@@ -4,6 +4,7 @@ use super::StepOrigin;
 use super::flow::Writer;
 use super::words::{code, words};
 use ltc_workflow::document::{Step, StepKind};
+use smol_str::SmolStr;
 
 /// How many recorded calls are named.
 const MOST_CALLS: usize = 4;
@@ -15,7 +16,11 @@ impl Writer<'_, '_> {
         let mut lines = Vec::new();
         let origin = self.source.origins.get(&step.id);
         let calls = |origin: &StepOrigin| {
-            let shown: Vec<String> = origin.calls.iter().take(MOST_CALLS).map(|call| code(call)).collect();
+            let named = |call: &SmolStr| match call.rsplit_once(" of run ") {
+                Some((call, run)) => format!("{} of run {}", code(call), words(run)),
+                None => code(call),
+            };
+            let shown: Vec<String> = origin.calls.iter().take(MOST_CALLS).map(named).collect();
             let more = origin.calls.len().saturating_sub(MOST_CALLS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let noun = if origin.calls.len() == 1 { "call" } else { "calls" };

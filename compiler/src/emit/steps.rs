@@ -81,7 +81,10 @@ impl Writer<'_, '_> {
                 field.ty = Ty::Value;
             }
         }
-        let said = entry.and_then(|tool| tool.description.as_deref()).map(words).filter(|said| !said.is_empty());
+        // A description that says no more than the name says nothing.
+        let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+        let said = entry.and_then(|tool| tool.description.as_deref());
+        let said = said.map(words).filter(|said| !said.is_empty() && letters(said) != letters(tool));
         let doc = match said {
             Some(said) => format!("What {} is asked: {said}", code(tool)),
             None => format!("What {} is asked.", code(tool)),

@@ -3,7 +3,7 @@
 //! The output goes to stdout as JSON, everything else to stderr. How it ends is said as `ltc run` says it: 0 done, 1 failed, 2 usage, 3 the input
 //! is invalid, 4 it waits for a person.
 
-use super::NativeWorkflow;
+use super::{NativeWorkflow, run_by};
 use crate::adapter::McpAdapter;
 use crate::clock::{Moment, unique_name};
 use crate::engine::Rest;
@@ -154,7 +154,7 @@ fn once(workflows: Vec<(NativeWorkflow, Workflow)>, asked: &Asked) -> Result<Str
     let input = read(input)?;
     let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
     let servers = BTreeMap::new();
-    let library = others.into_iter().map(|(_, workflow)| (workflow.name.clone(), workflow)).collect();
+    let library = run_by(&workflow, &others.into_iter().map(|(_, workflow)| (workflow.name.clone(), workflow)).collect());
     let registry = BTreeMap::new();
     let input = Given::Plain(&input);
     let request = Request { workflow, library, input, servers: &servers, registry: &registry, environment: &ProcessEnvironment, run };

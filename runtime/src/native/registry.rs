@@ -1,6 +1,10 @@
 //! The workflows of a program: what its command serves, and what a driver of its own is given.
 
 use super::{NativeWorkflow, command};
+use crate::preflight;
+use ltc_workflow::Workflow;
+use smol_str::SmolStr;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 /// The workflows of a program.
@@ -27,6 +31,20 @@ impl Registry {
     pub fn main(self) -> ExitCode {
         command::main(&self.0)
     }
+}
+
+/// Those of `all` that `workflow` runs, and that those run: what else is there need not be in order for it.
+pub(crate) fn run_by(workflow: &Workflow, all: &BTreeMap<SmolStr, Workflow>) -> BTreeMap<SmolStr, Workflow> {
+    let (mut found, mut open) = (BTreeMap::new(), vec![workflow]);
+    while let Some(next) = open.pop() {
+        for name in preflight::runs(next) {
+            if let Some(run) = all.get(&name).filter(|run| run.name != workflow.name && !found.contains_key(&name)) {
+                found.insert(name, run.clone());
+                open.push(run);
+            }
+        }
+    }
+    found
 }
 
 impl IntoIterator for Registry {

@@ -12,7 +12,7 @@ use crate::durable::Stop;
 use crate::engine::Rest;
 use crate::environment::ProcessEnvironment;
 use crate::journal::Journal;
-use crate::native::NativeWorkflow;
+use crate::native::{NativeWorkflow, run_by};
 use crate::observe::{Observer, Unobserved};
 use crate::offered::Offered;
 use crate::perform::RunName;
@@ -71,7 +71,7 @@ impl Server {
     ) -> Server {
         let library: BTreeMap<SmolStr, Workflow> =
             workflows.iter().map(|(_, workflow)| (workflow.name.clone(), workflow.clone())).collect();
-        let offered = |workflow: Workflow| Offered::of(&Bundle { workflow, library: library.clone() });
+        let offered = |workflow: Workflow| Offered::of(&Bundle { library: run_by(&workflow, &library), workflow });
         let workflows = workflows.into_iter().map(|(native, workflow)| (native, offered(workflow))).collect();
         Server { workflows, library, adapter, under_way, ending }
     }
@@ -86,8 +86,8 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Option<CallToolResult> {
         let _under_way = self.under_way.read().await;
-        let mut library = self.library.clone();
-        let workflow = library.remove(&offered.name)?;
+        let workflow = self.library.get(&offered.name)?.clone();
+        let library = run_by(&workflow, &self.library);
         let run = RunName { id: unique_name().into(), started_at: Moment::now().to_string().into() };
         let (input, nothing) = (Value::Object(arguments), BTreeMap::new());
         let (input, environment) = (Given::Plain(&input), &ProcessEnvironment);

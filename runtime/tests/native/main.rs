@@ -26,7 +26,7 @@ const KEYS: [&str; 5] = ["first", "each[0]/note", "each[1]/note", "each[2]/note"
 fn main() -> ExitCode {
     match std::env::var("LTC_TEST_BE").as_deref() {
         Ok("tools") => return tools::serve(),
-        Ok("crate") => return Registry::new().add(outer()).add(workflow(&Arc::default())).main(),
+        Ok("crate") => return Registry::new().add(outer()).add(elsewhere()).add(workflow(&Arc::default())).main(),
         _ => {}
     }
     let threads = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
@@ -110,6 +110,12 @@ fn outer() -> NativeWorkflow {
         let inner = cx.step("inner").run("noting", || Ok(lang::object([("items", Value::array(Vec::new()))]))).await?;
         cx.eval("inner", || Ok(inner.key("last")?.clone()))
     })
+}
+
+/// A workflow whose server nobody can reach.
+fn elsewhere() -> NativeWorkflow {
+    let document = "workflow: elsewhere\nversion: 1\nservers: { nowhere: { command: \"${NO_SUCH_VARIABLE}\" } }\nsteps:\n  - id: a\n    call: nowhere/t\n    with: {}\n";
+    NativeWorkflow::new(document, |_: Context, _: Value| async move { Ok(()) })
 }
 
 /// A store, the tools of its runs, and how often Rust did one.

@@ -123,13 +123,15 @@ pub async fn without_a_store() -> Result<(), Failed> {
     let home = tempfile::tempdir()?;
     for lifecycle in lifecycles() {
         let (client, _child) = client(home.path(), &["--ephemeral"], lifecycle).await?;
-        assert_eq!(names(&client).await?, BTreeSet::from(["noting", "outer"].map(str::to_owned)));
+        assert_eq!(names(&client).await?, BTreeSet::from(["elsewhere", "noting", "outer"].map(str::to_owned)));
         let noted = called(&client, "noting", serde_json::json!({"items": [7, "x"]})).await?;
         assert_eq!(noted.structured_content, Some(serde_json::json!({"noted": [7, "x"], "last": 0})));
         assert_ne!(noted.is_error, Some(true));
         assert_eq!(text(&called(&client, "outer", serde_json::json!({})).await?), "0");
         let refused = called(&client, "noting", serde_json::json!({"item": []})).await?;
         assert!(refused.is_error == Some(true) && text(&refused).contains("items"), "{refused:?}");
+        let unreachable = called(&client, "elsewhere", serde_json::json!({})).await?;
+        assert!(unreachable.is_error == Some(true) && text(&unreachable).contains("NO_SUCH_VARIABLE"), "{unreachable:?}");
         assert!(called(&client, "greeting", serde_json::json!({})).await.is_err(), "there is no such tool");
         // What fails says which step did.
         let failed = called(&client, "noting", serde_json::json!({"items": ["fail"]})).await?;
