@@ -53,6 +53,24 @@ fn a_crate_needs_a_folder() {
     assert!(refused.stderr.contains("no-folder"), "{}", refused.stderr);
 }
 
+#[test]
+fn workflows_that_no_recording_becomes_are_written_too() {
+    let folder = Folder::new();
+    let names = by_hand::write_all(&root().join("tests/rust/written"), folder.path(), &root().join("runtime"), &|_| true);
+    assert_eq!(names, ["asked", "at-once", "branches-at-once", "schemas", "tried-again"]);
+    for (name, words) in [
+        ("asked", ["triage: true", "error_code: &str"]),
+        ("at-once", ["gather_at_once(\"each\", 3,", "each_at_once(\"inner\", 2,"]),
+        ("branches-at-once", ["cx.parallel([", "Box::pin(async {"]),
+        ("tried-again", [".retry_loop(|attempt| async move {", ".retry_branches(|attempt| async move {"]),
+    ] {
+        let steps = std::fs::read_to_string(folder.path().join(name).join("src/steps.rs")).expect("the steps");
+        for word in words {
+            assert!(steps.contains(word), "{word} is not in {name}:\n{steps}");
+        }
+    }
+}
+
 /// A crate of each case of `fixtures/cases` that compiles, of the demo, and of each workflow that was written by hand.
 fn write_all(folder: &Path) -> Vec<String> {
     let mut cases: Vec<PathBuf> = std::fs::read_dir(root().join("fixtures/cases"))

@@ -201,11 +201,17 @@ impl Writer<'_, '_> {
         let mut statements = self.body(&catch.steps);
         let mut own: Option<Ty> = None;
         let mut tried = Vec::new();
+        // The value of what was tried as an option: as it is, and as any value.
+        let mut own_value = None;
         match gives {
             Gives::Nothing => {}
             Gives::Value { ty, optional } => {
                 if is_used {
-                    tried.push(if optional { quote!(taken.value = found;) } else { quote!(taken.value = Some(found);) });
+                    own_value = Some(if optional {
+                        (quote!(found), quote!(found.map(|found| found.to_value())))
+                    } else {
+                        (quote!(Some(found)), quote!(Some(found.to_value())))
+                    });
                     own = Some(ty);
                 }
             }
@@ -216,7 +222,7 @@ impl Writer<'_, '_> {
                     inner.push(id);
                 }
                 if value.is_some() {
-                    tried.push(quote!(taken.value = found.value;));
+                    own_value = Some((quote!(found.value), quote!(found.value.map(|found| found.to_value()))));
                     own = value;
                 }
             }
@@ -227,18 +233,19 @@ impl Writer<'_, '_> {
             }
         }
         let last = catch.steps.last().and_then(|last| self.scope.steps.get(&last.id).copied()).filter(|_| is_used);
+        let mut is_any = false;
         if let Some(last) = last {
             let ty = self.scope.var(last).map_or(Ty::Value, |var| var.ty.clone());
             let field = self.scope.var(last).map(|var| var.name.clone());
             let same = own.as_ref().is_none_or(|own| *own == ty);
-            if !same {
-                for statement in &mut tried {
-                    *statement = quote!(taken.value = Some(found.to_value()););
-                }
-            }
-            let convert = if same { quote!(.clone()) } else { quote!(.as_ref().map(ToValue::to_value)) };
+            is_any = !same && own.as_ref() != Some(&Ty::Value);
+            let convert = if same || ty == Ty::Value { quote!(.clone()) } else { quote!(.as_ref().map(ToValue::to_value)) };
             statements.push(quote!(taken.value = taken.#field #convert;));
             own = Some(if same { ty } else { Ty::Value });
+        }
+        if let Some((same, any)) = own_value {
+            let value = if is_any { any } else { same };
+            tried.push(quote!(taken.value = #value;));
         }
         let pattern = if tried.is_empty() { quote!(_) } else { quote!(found) };
         let needs = !inner.is_empty() || own.is_some();

@@ -85,7 +85,7 @@ fn input_type(source: &Source<'_>, types: &mut Types) -> RecordId {
         let given = runs.iter().filter_map(|run| run.get("input")?.get(key)).chain(schema.get("default"));
         let ty = if given.into_iter().all(|value| types.fits(&ty, value)) { ty } else { Ty::Value };
         let doc = schema.get("description").and_then(Value::as_str).map(str::to_owned);
-        fields.push(Field { key: key.clone(), name: names.snake(key), ty, optional: false, doc });
+        fields.push(Field { key: key.clone(), name: names.field(key), ty, optional: false, doc });
     }
     let doc = "What a run is given.".to_owned();
     types.add(Record { home: Home::Lib, name: Ident::new("Input", Span::call_site()), doc, fields, other: None })

@@ -133,7 +133,7 @@ impl Writer<'_, '_> {
         let mut names = Names::default();
         let (mut fields, mut values) = (Vec::new(), Vec::new());
         for (key, template) in entries {
-            let name = names.snake(key);
+            let name = names.field(key);
             let (ty, optional, value) = match self.scope.template(template) {
                 Maybe::Always(code) => {
                     let code = code.owned();

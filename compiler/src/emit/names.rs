@@ -4,13 +4,18 @@ use crate::names::words_as_they_are;
 use proc_macro2::{Ident, Span};
 use std::collections::BTreeSet;
 
-/// Words that are no identifiers, or stand for something in every written file.
-const TAKEN: &[&str] = &[
+/// Words that are no identifiers.
+const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else", "enum", "extern",
     "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv",
     "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized",
-    "use", "virtual", "where", "while", "yield", "cx", "input", "found", "gathered", "items", "round", "taken", "lang", "rounds", "result",
-    "stop", "error", "steps", "tools", "std", "core", "alloc", "main", "run", "workflow", "clone", "default", "drop",
+    "use", "virtual", "where", "while", "yield",
+];
+
+/// Words that stand for something in written functions and files.
+const TAKEN: &[&str] = &[
+    "cx", "input", "found", "gathered", "items", "listed", "round", "attempt", "taken", "lang", "rounds", "result", "stop", "error",
+    "steps", "tools", "std", "core", "alloc", "main", "run", "workflow", "clone", "default", "drop",
 ];
 
 /// Types that every written file knows.
@@ -60,7 +65,7 @@ const KNOWN_TYPES: &[&str] = &[
 
 /// Whether a name cannot be that of a crate.
 pub fn is_taken(name: &str) -> bool {
-    TAKEN.contains(&name)
+    KEYWORDS.contains(&name) || TAKEN.contains(&name)
 }
 
 /// The longest name that is kept whole.
@@ -75,10 +80,19 @@ pub struct Names {
 impl Names {
     /// A name like `text_like_this` that was not given out before.
     pub fn snake(&mut self, text: &str) -> Ident {
+        self.lower(text, is_taken)
+    }
+
+    /// As [`Names::snake`], for a field: only a keyword cannot be one.
+    pub fn field(&mut self, text: &str) -> Ident {
+        self.lower(text, |name| KEYWORDS.contains(&name))
+    }
+
+    fn lower(&mut self, text: &str, is_taken: impl Fn(&str) -> bool) -> Ident {
         let words = words(text);
         let name = if words.is_empty() { "unnamed".to_owned() } else { words.join("_") };
         let name = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("n{name}") } else { name };
-        let name = if TAKEN.contains(&name.as_str()) { format!("{name}_") } else { name };
+        let name = if is_taken(&name) { format!("{name}_") } else { name };
         self.fresh(name, "_")
     }
 
@@ -139,6 +153,14 @@ fn spelled(c: char) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_may_be_called_as_a_variable_is() {
+        let mut names = Names::default();
+        let fields: Vec<String> = ["round", "result", "type", "self", "round"].iter().map(|text| names.field(text).to_string()).collect();
+        assert_eq!(fields, ["round", "result", "type_", "self_", "round_2"]);
+        assert_eq!(Names::default().snake("attempt").to_string(), "attempt_");
+    }
 
     #[test]
     fn names_are_plain_and_each_is_given_once() {

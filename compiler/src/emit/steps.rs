@@ -65,7 +65,7 @@ impl Writer<'_, '_> {
         // What the workflow gives and the schema does not know; what it leaves out although the schema wants it; what was recorded otherwise.
         for (key, _) in with {
             if !fields.iter().any(|field| field.key == *key) {
-                fields.push(Field { key: key.clone(), name: names.snake(key), ty: Ty::Value, optional: false, doc: None });
+                fields.push(Field { key: key.clone(), name: names.field(key), ty: Ty::Value, optional: false, doc: None });
             }
         }
         let calls: Vec<_> = self.source.calls.iter().filter(|call| call.server == *server && call.tool == *tool).collect();

@@ -339,7 +339,7 @@ impl Reader<'_> {
         let mut names = Names::default();
         let fields = self.fields(schema, name, &mut names, depth);
         let doc = schema.get("description").and_then(Value::as_str).map(words).unwrap_or_default();
-        let other = Some(names.snake("other"));
+        let other = Some(names.field("other"));
         Ty::Record(self.types.add(Record { home: self.home, name: name_in_rust, doc, fields, other }))
     }
 
@@ -352,7 +352,7 @@ impl Reader<'_> {
             self.types.describe(&ty, &format!("What stands under {}", code(key)));
             let doc = property.get("description").and_then(Value::as_str).map(str::to_owned);
             let optional = !required.iter().any(|name| *name == key.as_str());
-            fields.push(Field { key: key.clone(), name: names.snake(key), ty, optional, doc });
+            fields.push(Field { key: key.clone(), name: names.field(key), ty, optional, doc });
         }
         fields
     }

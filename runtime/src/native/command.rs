@@ -19,7 +19,7 @@ use crate::text;
 use crate::upstream::{Connector, Limits};
 use ltc_workflow::{Value, Workflow, json};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -112,6 +112,9 @@ fn arguments(given: impl Iterator<Item = String>) -> Result<Asked, Ended> {
 /// Serves the workflows: over a store, where that was built in.
 fn served(workflows: Vec<(NativeWorkflow, Workflow)>, ephemeral: bool) -> Result<(), Ended> {
     let log = Arc::new(ToStderr::default());
+    if std::io::stdin().is_terminal() {
+        eprintln!("an MCP server over stdin and stdout, until stdin ends; with --input it runs a workflow once");
+    }
     #[cfg(all(feature = "serve", feature = "sqlite"))]
     if !ephemeral {
         let workflows = workflows.into_iter().map(|(native, _)| native).collect();

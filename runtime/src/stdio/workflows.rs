@@ -76,6 +76,16 @@ impl Server {
         Server { workflows, library, adapter, under_way, ending }
     }
 
+    /// Resolves when the client cancels the request or goes.
+    async fn nobody_waits(&self, context: &RequestContext<RoleServer>) {
+        let mut ending = self.ending.clone();
+        tokio::select! {
+            () = context.ct.cancelled() => {}
+            // The channel is gone with the connection.
+            _ = ending.wait_for(|is_over| *is_over) => {}
+        }
+    }
+
     /// Runs a workflow; `None` where nobody waits for it any more.
     async fn run(
         &self,
@@ -96,19 +106,19 @@ impl Server {
             Err(problems) => return Some(refused("invalid", &problems)),
         };
         let redactor = prepared.redactor();
-        let run = match prepared.connect(self.adapter.clone()).await {
-            Ok((run, _)) => run,
-            Err(problems) => return Some(refused("unavailable", &problems)),
+        let run = tokio::select! {
+            connected = prepared.connect(self.adapter.clone()) => match connected {
+                Ok((run, _)) => run,
+                Err(problems) => return Some(refused("unavailable", &problems)),
+            },
+            () = self.nobody_waits(context) => return None,
         };
         let (stop, stopped) = watch::channel(None);
         let journal = Journal::in_memory(run.world(), observer.clone(), stopped);
         let mut going = std::pin::pin!(run.go_native(native, &journal, observer.as_ref()));
-        let mut ending = self.ending.clone();
         let rest = tokio::select! {
             rest = &mut going => Some(rest),
-            () = context.ct.cancelled() => None,
-            // The channel is gone with the connection.
-            _ = ending.wait_for(|is_over| *is_over) => None,
+            () = self.nobody_waits(context) => None,
         };
         let Some(rest) = rest else {
             stop.send_replace(Some(Stop::Cancel));
