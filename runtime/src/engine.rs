@@ -6,7 +6,7 @@ use crate::observe::Observer;
 use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use ltc_workflow::advance::{Effect, Ended, Failure, Next, Start, StepKey, advance};
+use ltc_workflow::advance::{Effect, Ended, Failure, Next, Progress, Start, StepKey};
 use ltc_workflow::{Value, Workflow};
 use std::collections::BTreeMap;
 
@@ -28,14 +28,15 @@ pub enum Rest {
     Interrupted(Interrupted),
 }
 
-/// Runs `workflow` until it comes to rest. What may be under way at once is what `advance` gives at once.
+/// Runs `workflow` until it comes to rest. What may be under way at once is what the language's `advance` gives at once.
 ///
 /// A run that fails or is stopped while calls are under way waits for their ends, so that no call is given up in its middle; timers are given up.
 pub async fn run(workflow: &Workflow, start: &Start, durable: &dyn Durable, observer: &dyn Observer) -> Rest {
-    let mut ends = durable.recorded();
+    let recorded = durable.recorded();
+    let mut progress = Progress::new(workflow, start, &recorded);
     let mut under_way = UnderWay::default();
     loop {
-        let rest = match advance(workflow, start, &ends) {
+        let rest = match progress.next_effects() {
             Next::Do(effects) => {
                 effects.into_iter().for_each(|(key, effect)| under_way.start(key, effect, durable, observer));
                 match under_way.next_or_settle(durable).await {
@@ -44,7 +45,7 @@ pub async fn run(workflow: &Workflow, start: &Start, durable: &dyn Durable, obse
                         let mut ended = Ok(Some(first));
                         while let Ok(Some((key, end))) = ended {
                             observer.ended(&key, &end);
-                            ends.insert(key, end);
+                            progress.end(&key, end);
                             ended = under_way.next().now_or_never().unwrap_or(Ok(None));
                         }
                         match ended {

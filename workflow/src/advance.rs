@@ -1,16 +1,21 @@
 //! What a workflow means: one pure, total function from what happened so far to what is to be done next.
 //!
-//! One interpreter (`advance/walk.rs`) walks the document; [`advance`] answers its effects from a history, [`run_in`] from a world.
+//! One interpreter (`advance/walk.rs`) walks the document, and waits at each effect for its end. [`Progress`] is a walk that is gone on with: an end brings forward what waited
+//! for it, and nothing else is looked at again, so that a step costs the same however long its run is. [`advance`] is a walk from the start, [`run_in`] one that a world answers.
 //!
 //! Keys: a step's key is its id, behind `loop_id[index]/` for each loop around it. In a `for` the index is the item's in the list, before
 //! `where`; in a `repeat` it is the round's, from 0. The second attempt of `fetch` is `fetch@2`; the pause before an attempt or a round is a timer
 //! under that one's key with `@wait` behind it: `fetch@2@wait`, `poll[1]@wait`. `when`, `switch`, `parallel` and `catch` add nothing, as ids are unique.
 
+mod asking;
+mod at_once;
 mod evaluate;
 mod frame;
+mod progress;
 mod walk;
 
 pub use evaluate::{failed_result, not_reached};
+pub use progress::Progress;
 
 use crate::document::{Duration, Workflow};
 use crate::expr::eval::fail;
@@ -18,7 +23,6 @@ use crate::value::{Object, Value};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::fmt;
-use walk::{Answers, Flow, Walk};
 
 /// The address of one execution of a step: `label_each[2]/label`. It follows from the workflow, never from timing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +42,7 @@ pub struct Start {
 }
 
 /// What is known of the steps of a run: how each effect ended. An effect that is not here has not ended.
-pub trait History {
+pub trait History: Sync {
     /// How the effect under `key` ended, if it did.
     fn ended(&self, key: &StepKey) -> Option<Ended>;
 }
@@ -130,12 +134,7 @@ pub trait World {
 /// judged in the order of the document: where an iteration or a branch fails, those before it are brought to their end, those behind it are
 /// no longer asked for, and what of them is still under way no longer matters.
 pub fn advance(workflow: &Workflow, start: &Start, history: &dyn History) -> Next {
-    let mut asked = Asked { history, open: Vec::new() };
-    match Walk::new(start, &mut asked).workflow(workflow) {
-        Ok(Flow::Done(value)) => Next::Done(value),
-        Ok(Flow::Pending) => Next::Do(asked.open),
-        Err(failure) => Next::Failed(failure),
-    }
+    Progress::new(workflow, start, history).next_effects()
 }
 
 /// Runs `workflow` from its start to its end in `world`, each effect at once, in the order of the document.
@@ -143,38 +142,21 @@ pub fn advance(workflow: &Workflow, start: &Start, history: &dyn History) -> Nex
 /// # Errors
 /// The failure of the run.
 pub fn run_in(workflow: &Workflow, start: &Start, world: &mut dyn World) -> Result<Value, Failure> {
-    let mut performed = Performed { world };
-    match Walk::new(start, &mut performed).workflow(workflow)? {
-        Flow::Done(value) => Ok(value),
-        Flow::Pending => Err(fail("no-end", "an effect was performed and did not end")),
-    }
-}
-
-/// Ends from a history; what has none is collected.
-struct Asked<'h> {
-    history: &'h dyn History,
-    open: Vec<(StepKey, Effect)>,
-}
-
-impl Answers for Asked<'_> {
-    fn answer(&mut self, key: StepKey, effect: &mut dyn FnMut() -> Result<Effect, Failure>) -> Result<Option<Ended>, Failure> {
-        let ended = self.history.ended(&key);
-        if ended.is_none() {
-            self.open.push((key, effect()?));
+    let nothing = BTreeMap::new();
+    let mut progress = Progress::in_turn(workflow, start, &nothing);
+    loop {
+        let effects = match progress.next_effects() {
+            Next::Done(value) => return Ok(value),
+            Next::Failed(failure) => return Err(failure),
+            Next::Do(effects) => effects,
+        };
+        if effects.is_empty() {
+            return Err(fail("no-end", "an effect was performed and did not end"));
         }
-        Ok(ended)
-    }
-}
-
-/// Ends from a world that performs at once.
-struct Performed<'w> {
-    world: &'w mut dyn World,
-}
-
-impl Answers for Performed<'_> {
-    fn answer(&mut self, key: StepKey, effect: &mut dyn FnMut() -> Result<Effect, Failure>) -> Result<Option<Ended>, Failure> {
-        let effect = effect()?;
-        Ok(Some(self.world.perform(&key, effect)))
+        for (key, effect) in effects {
+            let ended = world.perform(&key, effect);
+            progress.end(&key, ended);
+        }
     }
 }
 

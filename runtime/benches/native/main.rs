@@ -93,7 +93,7 @@ fn main() {
     let workflow = native.read().expect("a workflow");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     println!("| steps of a run | YAML, a step | Rust, a step | YAML ÷ Rust |\n|--:|--:|--:|--:|");
-    for steps in [10, 200] {
+    for steps in [10, 200, 2_000, 10_000] {
         let (yaml, rust) = runtime.block_on(measured(&workflow, &native, steps));
         println!("| {steps} | {} | {} | {:.1} |", shown(yaml), shown(rust), yaml.as_secs_f64() / rust.as_secs_f64());
     }

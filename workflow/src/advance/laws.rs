@@ -1,4 +1,4 @@
-//! One meaning: driving a run step by step from its history, with ends in any order, is running it at once in the world.
+//! One meaning: driving a run step by step, with ends in any order, is running it at once in the world; and going on with it is beginning it again from its history.
 
 use super::*;
 use crate::document::{Case, Catch, Retry, Step, StepKind};
@@ -140,7 +140,7 @@ impl World for Fake {
 
 type Run = Result<Value, Failure>;
 
-/// Drives a run from `history` on; `order` decides which of the effects end next. Gives the ends in their order.
+/// Drives a run from `history` on; `order` decides which of the effects end next, and how many at a time. Gives the ends in their order.
 fn drive(
     workflow: &Workflow,
     seed: u64,
@@ -149,26 +149,51 @@ fn drive(
     mut history: Vec<(StepKey, Ended)>,
     asked: &mut BTreeMap<StepKey, Effect>,
 ) -> (Run, Vec<(StepKey, Ended)>) {
+    let start = Start::default();
     let mut known: BTreeMap<StepKey, Ended> = history.iter().cloned().collect();
+    let recorded = known.clone();
+    let mut progress = Progress::new(workflow, &start, &recorded);
+    // What was begun and has not ended, also what nobody asks for any more.
+    let mut begun = BTreeSet::new();
     loop {
-        let effects = match advance(workflow, &Start::default(), &known) {
-            Next::Done(value) => return (Ok(value), history),
-            Next::Failed(failure) => return (Err(failure), history),
-            Next::Do(effects) => effects,
+        let (next, mut again) = (progress.next_effects(), Progress::new(workflow, &start, &known));
+        let effects = match (next, again.next_effects()) {
+            (Next::Done(value), begun_again) => {
+                assert_eq!(begun_again, Next::Done(value.clone()));
+                return (Ok(value), history);
+            }
+            (Next::Failed(failure), begun_again) => {
+                assert_eq!(begun_again, Next::Failed(failure.clone()));
+                return (Err(failure), history);
+            }
+            (Next::Do(new), Next::Do(effects)) => {
+                for (key, effect) in new {
+                    assert!(effects.contains(&(key.clone(), effect)), "{key} is not asked for by a walk from the start");
+                    assert!(begun.insert(key.clone()), "{key} is asked for a second time");
+                }
+                effects
+            }
+            (next, begun_again) => panic!("{next:?} is not {begun_again:?}"),
         };
+        assert_eq!(progress.stand(), again.stand(), "what is waited for, and what is left of the budget");
+        drop(again);
         assert!(!effects.is_empty(), "a run that waits for nothing");
         let keys: BTreeSet<&StepKey> = effects.iter().map(|(key, _)| key).collect();
         assert_eq!(keys.len(), effects.len(), "a key is there twice");
         for (key, effect) in &effects {
             assert!(!known.contains_key(key), "{key} has ended");
+            assert!(begun.contains(key), "{key} was never begun");
             assert_eq!(asked.entry(key.clone()).or_insert_with(|| effect.clone()), effect, "{key} changed");
         }
-        order = mix(order, "next");
-        let chosen = usize::try_from(order % 1000).unwrap() % effects.len();
-        let (key, _) = effects.into_iter().nth(chosen).unwrap();
-        let ended = end(seed, failing, &key);
-        history.push((key.clone(), ended.clone()));
-        known.insert(key, ended);
+        for _ in 0..=order % 3 {
+            order = mix(order, "next");
+            let Some(key) = begun.iter().nth(usize::try_from(order % 1000).unwrap() % begun.len().max(1)).cloned() else { break };
+            begun.remove(&key);
+            let ended = end(seed, failing, &key);
+            history.push((key.clone(), ended.clone()));
+            known.insert(key.clone(), ended.clone());
+            progress.end(&key, ended);
+        }
     }
 }
 

@@ -291,3 +291,40 @@ fn ten_thousand_steps_take_no_time() {
     assert_eq!(run(&w, &mut Echo::default()).unwrap(), "1");
     assert!(before.elapsed().as_secs() < 2, "{:?}", before.elapsed());
 }
+
+/// Drives a run with every effect that may be under way begun, and the oldest of them ended next; gives how many there were.
+fn driven(workflow: &Workflow) -> usize {
+    let (start, nothing) = (Start::default(), BTreeMap::new());
+    let mut progress = Progress::new(workflow, &start, &nothing);
+    let (mut under_way, mut count) = (std::collections::VecDeque::new(), 0);
+    loop {
+        match progress.next_effects() {
+            Next::Done(_) => return count,
+            Next::Failed(failure) => panic!("{failure:?}"),
+            Next::Do(effects) => under_way.extend(effects.into_iter().map(|(key, _)| key)),
+        }
+        let key: StepKey = under_way.pop_front().unwrap();
+        count += 1;
+        progress.end(&key, Ended::Succeeded(Value::from(count)));
+    }
+}
+
+#[test]
+fn a_step_costs_the_same_late_in_a_run() {
+    let line = (0..2_000).map(|n| call(&format!("s{n}"), "{}")).collect();
+    let list = format!("[{}]", vec!["0"; 5_000].join(","));
+    let mut loop_over = each("each", &list, vec![call("a", r#"{"n": "${{ loop.index }}"}"#)]);
+    if let StepKind::For { at_once, gather, .. } = &mut loop_over.kind {
+        (*at_once, *gather) = (4, Some(template(r#""${{ steps.a }}""#)));
+    }
+    let until = expr("loop.index == 4999");
+    let rounds =
+        StepKind::Repeat { until, every: None, at_most: None, gather: None, steps: vec![call("a", r#"{"n": "${{ previous.a ?? 0 }}"}"#)] };
+    for (steps, expected) in [(line, 2_000), (vec![loop_over], 5_000), (vec![Step::new("rounds", rounds)], 5_000)] {
+        let before = std::time::Instant::now();
+        assert_eq!(driven(&workflow(steps, "null")), expected);
+        // Where each step looked at those before it again, there would be more than ten million looks.
+        assert!(before.elapsed().as_secs() < 5, "{:?}", before.elapsed());
+        eprintln!("{expected} steps: {:?} each", before.elapsed() / u32::try_from(expected).unwrap());
+    }
+}
