@@ -1,4 +1,4 @@
-//! Runs that are ended from outside: cancelled, too late, interrupted. What is under way is brought to its end, and nothing else is begun.
+//! Runs that are ended from outside: cancelled, too late, interrupted. Nothing else is begun; what is under way is brought to its end, except where nobody wants the run any more.
 
 #![cfg(unix)]
 
@@ -8,7 +8,7 @@ use ltc_workflow::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::{Ended, Folder, ended, ltc, unruly};
+use support::{Ended, Folder, ended, fixture_server, ltc};
 
 /// A run with a store and a log of its own.
 struct Place {
@@ -24,7 +24,10 @@ impl Place {
     }
 
     fn workflow(&self, steps: &str) -> PathBuf {
-        let servers = unruly("").replace("[stdio]", &format!("[stdio, {}]", json::quote(&self.log.display().to_string())));
+        // Whatever reaches the server is logged on its way.
+        let (log, server) = (self.log.display().to_string(), fixture_server().display().to_string());
+        let arguments = ["-c", "tee -a \"$1\" | \"$2\" stdio", "sh", &log, &server].map(json::quote).join(", ");
+        let servers = format!("servers:\n  u:\n    command: sh\n    args: [{arguments}]\n");
         self.folder.file("w.yaml", &format!("workflow: w\nversion: 1\n{servers}steps:\n{steps}output: over\n"))
     }
 
@@ -116,26 +119,29 @@ fn a_run_that_waits_for_a_person_is_cancelled_at_once() {
 }
 
 #[test]
-fn a_call_under_way_is_brought_to_its_end_and_no_other_is_begun() {
+fn a_cancelled_run_gives_up_its_calls_tells_their_servers_and_begins_no_other() {
     let place = Place::new();
-    // A process hears of the wish when it renews its lease, within five seconds.
-    let steps = format!(
-        "  - id: p\n    parallel:\n      - steps:\n{}{}      - steps:\n{}",
-        indented(&sleep("long", 6000)),
-        indented(&sleep("never", 1)),
-        indented(ASK)
-    );
+    let calls = "  - id: long\n    call: u/hang\n".to_owned() + &sleep("never", 1);
+    let steps = format!("  - id: p\n    parallel:\n      - steps:\n{}      - steps:\n{}", indented(&calls), indented(ASK));
     let child = place.begun(&steps, &[]);
     place.until_called("long");
+    let asked = Instant::now();
     let cancelled = place.ltc(&["cancel", "r"]);
     assert_eq!(cancelled.code, 0, "{cancelled:?}");
     let run = end(child);
     assert!(run.code == 1 && run.stderr.contains("error[run-cancelled]"), "{run:?}");
+    // Its lease is renewed every five seconds, and the call would go on for minutes.
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     let (status, events) = place.shown();
     assert_eq!(status, "cancelled");
     assert_eq!(place.called(), ["long"]);
-    assert!(events.contains(&"long succeeded".to_owned()) && events.last().is_some_and(|last| last == " cancelled"), "{events:?}");
+    // It was begun, and nobody knows how it ended: it is in doubt.
+    let of_call: Vec<&String> = events.iter().filter(|event| event.starts_with("long ")).collect();
+    assert_eq!(of_call, ["long started"], "{events:?}");
+    assert!(events.last().is_some_and(|last| last == " cancelled"), "{events:?}");
     assert_eq!(place.ltc(&["resolve"]).stdout, "", "nobody is asked any more");
+    let told = std::fs::read_to_string(&place.log).expect("a log");
+    assert!(told.lines().any(|line| line.contains("notifications/cancelled")), "{told}");
 }
 
 fn indented(steps: &str) -> String {

@@ -31,6 +31,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// How long a lease holds; it is renewed three times in that time.
 pub const LEASE: Duration = Duration::from_secs(15);
@@ -53,6 +54,8 @@ pub struct Driver {
     is_ending: AtomicBool,
     /// Changes whenever this process has left a run.
     has_left: watch::Sender<()>,
+    /// When it was last looked for processes that are gone.
+    looked_at: Mutex<Option<Instant>>,
 }
 
 /// A document without its comments, which say nothing about what it does.
@@ -81,7 +84,8 @@ impl Driver {
     ) -> Driver {
         let worker = alive::this_worker();
         let (active, is_ending, has_left) = (Mutex::default(), AtomicBool::new(false), watch::channel(()).0);
-        Driver { store, worker, adapter, servers, environment, native: Vec::new(), active, is_ending, has_left }
+        let (native, looked_at) = (Vec::new(), Mutex::default());
+        Driver { store, worker, adapter, servers, environment, native, active, is_ending, has_left, looked_at }
     }
 
     /// With workflows that are Rust. Runs of their documents are theirs from now on, whoever began them.

@@ -48,10 +48,10 @@ pub enum Interrupted {
     Stopped(Stop),
 }
 
-/// Why a run is asked to stop before its next step.
+/// Why a run is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It is to end for good.
+    /// It is to end for good, and its calls under way are given up.
     Cancel,
     /// It has taken longer than it may.
     Deadline,

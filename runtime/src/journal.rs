@@ -201,32 +201,38 @@ impl Journal {
         self.stopped(key)?;
         match world.effect(call.server, call.tool) {
             // What is not written yet is being written: whoever drives the run settles meanwhile.
-            ToolEffect::Read => {
-                let result = world.call(key, call).await;
-                return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
-            }
-            ToolEffect::Idempotent => {
+            ToolEffect::Read => {}
+            ToolEffect::Idempotent => self.flush().await?,
+            ToolEffect::Write => {
+                let (is_in_doubt, is_asked) = {
+                    let state = self.state();
+                    (state.in_doubt.contains(key), state.asked.contains_key(key))
+                };
+                if is_asked {
+                    return Ok(Performed::Waiting { wake_at: None });
+                }
+                if is_in_doubt {
+                    self.ask(key, doubt::question(key, call), None).await?;
+                    return Ok(Performed::Waiting { wake_at: None });
+                }
+                self.state().note(key.clone(), What::Started);
                 self.flush().await?;
-                let result = world.call(key, call).await;
-                return Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)));
             }
-            ToolEffect::Write => {}
         }
-        let (is_in_doubt, is_asked) = {
-            let state = self.state();
-            (state.in_doubt.contains(key), state.asked.contains_key(key))
-        };
-        if is_asked {
-            return Ok(Performed::Waiting { wake_at: None });
+        match select(world.call(key, call), std::pin::pin!(self.cancelled())).await {
+            Either::Left((result, _)) => Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded))),
+            // Nobody waits for a call of a run that is not wanted any more: dropping it tells the server. Whether it was made stays in doubt.
+            Either::Right(_) => Err(Interrupted::Stopped(Stop::Cancel)),
         }
-        if is_in_doubt {
-            self.ask(key, doubt::question(key, call), None).await?;
-            return Ok(Performed::Waiting { wake_at: None });
+    }
+
+    /// Resolves when somebody asked for the end of the run.
+    async fn cancelled(&self) {
+        let mut stop = self.stop.clone();
+        let is_cancelled = |stop: &Option<Stop>| *stop == Some(Stop::Cancel);
+        if stop.wait_for(is_cancelled).await.is_err() {
+            std::future::pending::<()>().await;
         }
-        self.state().note(key.clone(), What::Started);
-        self.flush().await?;
-        let result = world.call(key, call).await;
-        Ok(self.ended(key, result.map_or_else(Ended::Failed, Ended::Succeeded)))
     }
 
     async fn sleep(&self, key: &StepKey, duration: Duration) -> Result<Performed, Interrupted> {

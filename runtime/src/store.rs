@@ -94,8 +94,17 @@ pub trait Store: Journals {
     /// Moves the end of all leases of `lease.worker` to `lease.until`; gives the runs that it still has.
     fn renew(&self, lease: Lease) -> Answer<'_, Vec<Renewed>>;
 
+    /// The runs of a worker of which somebody asked for the end.
+    fn unwanted<'s>(&'s self, worker: &'s WorkerId) -> Answer<'s, Vec<RunId>>;
+
+    /// The workers that have runs.
+    fn workers(&self) -> Answer<'_, Vec<WorkerId>>;
+
+    /// Ends the leases of a worker that is known to be gone: its runs are due at `now`. Gives how many there are.
+    fn end_leases<'s>(&'s self, worker: &'s WorkerId, now: Moment) -> Answer<'s, u64>;
+
     /// Asks for the end of a run. One that nobody has at `now` is cancelled at once (with the event, its questions closed); one that a worker has learns it with
-    /// its next renewal. Gives the run as it stands then; one that has ended stays as it is.
+    /// its next renewal, or where it looks for it before. Gives the run as it stands then; one that has ended stays as it is.
     fn cancel_run<'s>(&'s self, run: &'s RunId, now: Moment) -> Answer<'s, Option<RunRecord>>;
 
     /// Takes out runs that ended before `before`, with their journals and questions, and definitions that nothing needs any more; gives how many runs went.

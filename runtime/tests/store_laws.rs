@@ -66,6 +66,8 @@ laws! {
     claims::what_is_due_can_be_claimed,
     claims::one_run_can_be_claimed,
     claims::renewing_tells_of_cancellation,
+    claims::a_worker_that_is_gone_lets_go_of_its_runs_and_of_no_others,
+    claims::a_worker_can_ask_which_of_its_runs_are_unwanted,
     escalations::one_of_many_answers_counts,
     escalations::claims_hold_until_they_run_out,
     escalations::lists_are_in_order_of_urgency,

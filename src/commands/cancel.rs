@@ -1,4 +1,4 @@
-//! `ltc cancel`: the end of a run before its next step.
+//! `ltc cancel`: the end of a run, soon.
 
 use super::print_value;
 use crate::exit::Exit;
@@ -6,7 +6,7 @@ use crate::opened::{self, StoreArguments, entries};
 use crate::report::Report;
 use clap::Args;
 
-/// Cancel a run: a step that is under way is brought to its end, and no other is begun
+/// Cancel a run: nothing more of it is begun, and calls that are under way are given up
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// The id of the run

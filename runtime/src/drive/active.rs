@@ -10,6 +10,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How often it is looked whether somebody asked for the end of a run that this process has.
+const HEAR_EVERY: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether a process is gone that has runs.
+const LOOK_FOR_THE_GONE_EVERY: Duration = Duration::from_millis(500);
 
 /// A run that this process works on, for as long as this lives: also a task that is cut off or panics leaves it.
 pub(super) struct Active<'d> {
@@ -76,7 +83,7 @@ impl Driver {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks a run of this process to stop before its next step; the first wish counts.
+    /// Asks a run of this process to stop: before its next step, or at once where it is cancelled. The first wish counts.
     pub fn stop(&self, run: &RunId, why: Stop) {
         if let Some(sender) = self.active().get(run) {
             sender.send_if_modified(|stop| {
@@ -100,17 +107,46 @@ impl Driver {
         self.active().len()
     }
 
-    /// Renews the leases of this process, for as long as it is polled. A store that is away is asked again: where a lease runs out meanwhile, the next
-    /// commit of its run says so.
+    /// Takes up to `limit` runs that are due. Those of processes that ran here and are gone are due at once.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn claim_due(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
+        let is_time = {
+            let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_time = looked_at.is_none_or(|at| at.elapsed() >= LOOK_FOR_THE_GONE_EVERY);
+            if is_time {
+                *looked_at = Some(Instant::now());
+            }
+            is_time
+        };
+        if is_time {
+            for worker in self.store.workers().await?.into_iter().filter(alive::is_gone) {
+                self.store.end_leases(&worker, Moment::now()).await?;
+            }
+        }
+        self.store.claim_runs(self.lease(), Moment::now(), limit).await
+    }
+
+    /// Renews the leases of this process and hears of wishes to cancel its runs, for as long as it is polled. A store that is away is asked again: where a lease runs out
+    /// meanwhile, the next commit of its run says so.
     pub async fn keep_leases(&self) {
+        let mut renewed_at = Instant::now();
         loop {
-            tokio::time::sleep(LEASE / 3).await;
+            tokio::time::sleep(HEAR_EVERY).await;
             if self.count() == 0 {
                 continue;
             }
-            if let Ok(renewed) = self.store.renew(self.lease()).await {
-                renewed.iter().filter(|run| run.is_cancel_requested).for_each(|run| self.stop(&run.run, Stop::Cancel));
-            }
+            let unwanted = if renewed_at.elapsed() < LEASE / 3 {
+                self.store.unwanted(&self.worker).await
+            } else {
+                let renewed = self.store.renew(self.lease()).await;
+                renewed.map(|renewed| {
+                    renewed_at = Instant::now();
+                    renewed.into_iter().filter(|run| run.is_cancel_requested).map(|run| run.run).collect()
+                })
+            };
+            unwanted.unwrap_or_default().iter().for_each(|run| self.stop(run, Stop::Cancel));
         }
     }
 }

@@ -3,8 +3,9 @@
 //! | what happens while a run is waited for | what becomes of it |
 //! |---|---|
 //! | it ends | it is the answer |
-//! | the client cancels the request | the run is cancelled, between its steps |
-//! | the connection is lost | the run goes on |
+//! | the client cancels the request | the run is cancelled |
+//! | the client hangs up, over HTTP in the newer era | the same: there it is how a request is cancelled |
+//! | the connection is lost elsewhere | the run goes on |
 //! | the server ends | the run is released, and the answer says so |
 //! | a second has passed or a person is waited for, and the request takes tasks | the answer is a task |
 
@@ -234,8 +235,9 @@ async fn waited(
                 return Ok(results::refusal(&refusal).into());
             }
             () = context.ct.cancelled() => {
-                // The library says in one way that the request was cancelled and that the connection is lost; the notification says which.
-                let is_cancelled = tokio::time::timeout(CANCELLED_SOON, waiting.cancelled.notified()).await.is_ok();
+                // The library says in one way that the request was cancelled and that the connection is lost; the notification says which, where there is one.
+                let is_cancelled = hanging_up_cancels(context)
+                    || tokio::time::timeout(CANCELLED_SOON, waiting.cancelled.notified()).await.is_ok();
                 return Err(given_up(place, going, begins.as_ref(), is_cancelled).await);
             }
             () = &mut look, if task.is_some() => {
@@ -247,6 +249,15 @@ async fn waited(
             }
         }
     }
+}
+
+/// Whether the protocol has no other way to cancel the request than to hang up: over HTTP from 2026-07-28 on, where a server must take it so.
+fn hanging_up_cancels(context: &RequestContext<RoleServer>) -> bool {
+    #[cfg(feature = "listen")]
+    let is_http = context.extensions.get::<http::request::Parts>().is_some();
+    #[cfg(not(feature = "listen"))]
+    let is_http = false;
+    is_http && tasks::is_modern(context)
 }
 
 /// Nobody waits for the answer any more.

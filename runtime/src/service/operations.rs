@@ -200,7 +200,7 @@ pub const OPERATIONS: &[Operation] = &[
     operation!("cancel_run", Kind::Ends, mcp: WORKFLOWS, command: At("cancel"),
         rest: Rest::At(Verb::Post, "/api/runs/{run_id}/cancel"),
         run_views::CancelRun => run_views::RunView, runs::cancel,
-        "Cancel a run: a step that is under way is brought to its end, and no other is begun."),
+        "Cancel a run: nothing more of it is begun, and calls that are under way are given up."),
     operation!("resume_run", Kind::Runs, mcp: WORKFLOWS, command: At("resume"),
         rest: Rest::At(Verb::Post, "/api/runs/{run_id}/resume"),
         run_views::ResumeRun => run_views::RunView, runs::resume,

@@ -217,7 +217,7 @@ pub(super) async fn cancel(service: Arc<Service>, asked: CancelRun, _: Caller) -
     let Some(_) = service.driver.store().cancel_run(&id, Moment::now()).await? else {
         return Err(Refusal::not_found("run", &id.0));
     };
-    // Where this process has the run, it need not wait for the next renewal.
+    // Where this process has the run, it need not wait for its next look.
     service.driver.stop(&id, Stop::Cancel);
     service.has_changed();
     service.view(&id).await

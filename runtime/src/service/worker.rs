@@ -1,7 +1,6 @@
-//! A process that works on whatever run is due: its own, those of other processes of which the lease ran out, and those whose time has come.
+//! A process that works on whatever run is due: its own, those of other processes that are gone or whose lease ran out, and those whose time has come.
 
 use super::Service;
-use crate::clock::Moment;
 use crate::observe::Unobserved;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,11 +32,7 @@ impl Service {
         loop {
             let free = most.saturating_sub(u32::try_from(runs.len()).unwrap_or(u32::MAX));
             // A store that is away is asked again at the next look.
-            let due = if free == 0 {
-                Vec::new()
-            } else {
-                self.driver.store().claim_runs(self.driver.lease(), Moment::now(), free).await.unwrap_or_default()
-            };
+            let due = if free == 0 { Vec::new() } else { self.driver.claim_due(free).await.unwrap_or_default() };
             let is_full = !due.is_empty() && u32::try_from(due.len()).is_ok_and(|count| count == free);
             for record in due {
                 let service = self.clone();

@@ -232,6 +232,18 @@ impl<D: Database> Store for SqlStore<D> {
         async move { done(|| claims::renew(&self.0, &lease)).await }.boxed()
     }
 
+    fn unwanted<'s>(&'s self, worker: &'s WorkerId) -> Answer<'s, Vec<RunId>> {
+        done(move || claims::unwanted(&self.0, worker)).boxed()
+    }
+
+    fn workers(&self) -> Answer<'_, Vec<WorkerId>> {
+        done(move || claims::workers(&self.0)).boxed()
+    }
+
+    fn end_leases<'s>(&'s self, worker: &'s WorkerId, now: Moment) -> Answer<'s, u64> {
+        done(move || claims::end_leases(&self.0, worker, now)).boxed()
+    }
+
     fn cancel_run<'s>(&'s self, run: &'s RunId, now: Moment) -> Answer<'s, Option<RunRecord>> {
         done(move || runs::cancel(&self.0, run, now)).boxed()
     }

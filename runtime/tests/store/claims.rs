@@ -172,6 +172,42 @@ pub async fn one_run_can_be_claimed(place: Place) {
     assert_eq!(claims.iter().filter(|claim| matches!(claim, Ok(Claim::Held(_)))).count(), 19);
 }
 
+pub async fn a_worker_that_is_gone_lets_go_of_its_runs_and_of_no_others(place: Place) {
+    let store = place.open().await;
+    running(&*store, "a", "gone", 2000).await;
+    running(&*store, "b", "gone", 9000).await;
+    running(&*store, "c", "there", 9000).await;
+    create(&*store, NewRun { created_at: Moment(5000), ..new_run("queued") }).await;
+    assert_eq!(store.workers().await, Ok(vec![worker("gone"), worker("there")]));
+    // The lease of `a` has run out by itself.
+    assert_eq!(store.end_leases(&worker("gone"), Moment(3000)).await, Ok(1));
+    assert_eq!(store.end_leases(&worker("gone"), Moment(3000)).await, Ok(0));
+    assert_eq!(store.end_leases(&worker("nobody"), Moment(3000)).await, Ok(0));
+    // Nobody took them yet: what their worker writes still counts, as with any lease that ran out.
+    let commit = Commit { events: vec![event("s", 3000, What::Started)], ..Commit::default() };
+    assert_eq!(store.commit(&run_id("b"), &worker("gone"), 0, &commit, Moment(3000)).await, Ok(1));
+    let taken = store.claim_runs(lease("u", 9000), Moment(3000), 9).await.expect("runs");
+    let names: BTreeSet<RunId> = taken.into_iter().map(|run| run.id).collect();
+    assert_eq!(names, ["a", "b", "queued"].map(run_id).into());
+    assert_eq!(store.commit(&run_id("b"), &worker("gone"), 1, &commit, Moment(3001)).await, Err(StoreError::LeaseLost));
+    assert_eq!(store.workers().await, Ok(vec![worker("there"), worker("u")]));
+}
+
+pub async fn a_worker_can_ask_which_of_its_runs_are_unwanted(place: Place) {
+    let store = place.open().await;
+    for (name, of) in [("a", "w"), ("b", "w"), ("c", "w"), ("others", "v")] {
+        running(&*store, name, of, 2000).await;
+    }
+    assert_eq!(store.unwanted(&worker("w")).await, Ok(Vec::new()));
+    for name in ["c", "a", "others"] {
+        store.cancel_run(&run_id(name), Moment(1500)).await.expect("an answer");
+    }
+    assert_eq!(store.unwanted(&worker("w")).await, Ok(vec![run_id("a"), run_id("c")]));
+    let commit = Commit { rest: Some(RunRest::Cancelled), ..Commit::default() };
+    store.commit(&run_id("a"), &worker("w"), 0, &commit, Moment(1600)).await.expect("it is ours");
+    assert_eq!(store.unwanted(&worker("w")).await, Ok(vec![run_id("c")]));
+}
+
 pub async fn renewing_tells_of_cancellation(place: Place) {
     let store = place.open().await;
     let mut runs = BTreeSet::new();

@@ -1,8 +1,8 @@
 //! Who works on a run: taking runs, one or those that are due, and keeping them.
 
-use super::{Connection, Database, Done, Statement, runs, unchanged};
+use super::{Connection, Database, Done, Statement, read, runs, unchanged};
 use crate::clock::Moment;
-use crate::store::{Claim, Lease, Renewed, RunId, RunRecord, Status};
+use crate::store::{Claim, Lease, Renewed, RunId, RunRecord, Status, WorkerId};
 use smol_str::SmolStr;
 
 /// Selects up to `limit` runs that are queued, and as many others that are due at `now`: two statements, since each has an index that gives its order.
@@ -94,4 +94,23 @@ pub(super) async fn renew(database: &dyn Database, lease: &Lease) -> Done<Vec<Re
     renewed.sort_by(|a, b| a.run.cmp(&b.run));
     connection.commit().await?;
     Ok(renewed)
+}
+
+pub(super) async fn unwanted(database: &dyn Database, worker: &WorkerId) -> Done<Vec<RunId>> {
+    let select = "SELECT id FROM runs WHERE worker = $1 AND status = 'running' AND cancel_requested = 1 ORDER BY id";
+    let rows = read(database, Statement::new(select).bind(&worker.0)).await?;
+    rows.into_iter().map(|mut row| Ok(RunId(row.name()?))).collect()
+}
+
+pub(super) async fn workers(database: &dyn Database) -> Done<Vec<WorkerId>> {
+    let select = "SELECT DISTINCT worker FROM runs WHERE status = 'running' AND worker IS NOT NULL ORDER BY worker";
+    read(database, Statement::new(select)).await?.into_iter().map(|mut row| Ok(WorkerId(row.name()?))).collect()
+}
+
+pub(super) async fn end_leases(database: &dyn Database, worker: &WorkerId, now: Moment) -> Done<u64> {
+    let mut connection = database.begin().await?;
+    let update = "UPDATE runs SET lease_until = $2, due_at = $2 WHERE worker = $1 AND status = 'running' AND lease_until > $2";
+    let ended = connection.change(Statement::new(update).bind(&worker.0).bind(now)).await?;
+    connection.commit().await?;
+    Ok(ended)
 }
