@@ -22,6 +22,8 @@ mod servers;
 mod traces;
 #[path = "store/versions.rs"]
 mod versions;
+#[path = "store/ways.rs"]
+mod ways;
 
 /// A test of each law for each kind of store.
 macro_rules! laws {

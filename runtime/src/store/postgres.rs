@@ -7,7 +7,7 @@
 //! step is done again. A connection that turns out to be dead before anything is done on it is replaced, so that the store goes on by itself when the server was away. A text in an index (a name, a role,
 //! a step's key) may have some 2,700 bytes.
 
-use super::sql::{Connection, Database, Done, Driver, Held, Meaning, SqlStore, Tags, fault, migrate};
+use super::sql::{Connection, Database, Done, Driver, Held, Joined, Meaning, Row, SqlStore, Statement, Tags, fault, migrate};
 use super::{Store, StoreError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -117,6 +117,19 @@ impl Database for Server {
             Ok(Box::new(Held::Writing(transaction)) as Box<dyn Connection>)
         }
         .boxed()
+    }
+
+    fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+        async move {
+            // It cannot be done again where the connection dies: nobody knows whether it was done.
+            let connection = self.0.acquire().await.map_err(fault::<Postgres>)?;
+            Held::Reading(connection).rows(statement).await
+        }
+        .boxed()
+    }
+
+    fn joined(&self) -> Joined {
+        Joined::Parts
     }
 
     fn lock(&self) -> &'static str {

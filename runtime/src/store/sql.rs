@@ -121,6 +121,12 @@ pub(super) trait Database: Send + Sync {
     /// A transaction that may write.
     fn begin(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>>;
 
+    /// Does a statement that is a transaction by itself, or a script that is one ([`Joined`]); gives its rows. What it did is on disk then.
+    fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>>;
+
+    /// How statements go together, so that they take one way to the database and back.
+    fn joined(&self) -> Joined;
+
     /// What is put behind a SELECT in a transaction so that nobody else changes its row before the end.
     fn lock(&self) -> &'static str;
 
@@ -146,6 +152,17 @@ pub(super) enum Tags {
     /// In rows of their own.
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "PostgreSQL has lists"))]
     Rows,
+}
+
+/// How several statements are one step of the database.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Joined {
+    /// As parts of one statement, all of which see the tables as they were, and each other's rows by name.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "in SQLite only a SELECT can be a part"))]
+    Parts,
+    /// One behind the other, from `BEGIN` to `COMMIT`.
+    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "PostgreSQL takes one statement at a time"))]
+    Script,
 }
 
 /// A store on a database.

@@ -7,7 +7,7 @@
 //! **Who waits.** One connection writes, and takes the lock at once (`BEGIN IMMEDIATE`), so that no transaction that has read finds out later that it may not write. A few
 //! others read; nothing holds them up. The writer waits for those of other processes up to [`PATIENCE`]; then the store is `Unavailable`.
 
-use super::sql::{Connection, Database, Done, Driver, Fault, Held, Meaning, SqlStore, Tags, fault, migrate};
+use super::sql::{Connection, Database, Done, Driver, Fault, Held, Joined, Meaning, Row, SqlStore, Statement, Tags, fault, migrate};
 use super::{Store, StoreError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -125,6 +125,26 @@ impl Driver for Sqlite {
     }
 }
 
+/// Whether no transaction is open behind a `ROLLBACK`: some errors end one by themselves.
+fn is_undone(undone: Done<()>) -> bool {
+    match undone {
+        Ok(()) => true,
+        Err(fault) => StoreError::from(fault).to_string().contains("no transaction is active"),
+    }
+}
+
+/// A connection on which a script is done. Where the script is cut off, its transaction may be open still, and nobody keeps count of it: the connection goes with it.
+struct Unsettled(Option<Held<Sqlite>>);
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        match self.0.take() {
+            Some(Held::Reading(connection)) => drop(connection.detach()),
+            Some(Held::Writing(_)) | None => {}
+        }
+    }
+}
+
 impl Database for File {
     fn read(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>> {
         async move {
@@ -140,6 +160,28 @@ impl Database for File {
             Ok(Box::new(Held::Writing(transaction)) as Box<dyn Connection>)
         }
         .boxed()
+    }
+
+    fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+        async move {
+            let mut unsettled = Unsettled(Some(Held::Reading(self.writer.acquire().await.map_err(fault::<Sqlite>)?)));
+            let Some(held) = &mut unsettled.0 else { return Ok(Vec::new()) };
+            let rows = held.rows(statement).await;
+            let is_settled = match &rows {
+                Ok(_) => true,
+                Err(_) => is_undone(held.script("ROLLBACK").await),
+            };
+            if is_settled {
+                // It goes back to its pool.
+                drop(unsettled.0.take());
+            }
+            rows
+        }
+        .boxed()
+    }
+
+    fn joined(&self) -> Joined {
+        Joined::Script
     }
 
     fn lock(&self) -> &'static str {

@@ -1,7 +1,8 @@
-//! What is written down about a run. The hot path is one UPDATE, which is the fence too, and one INSERT: nothing is read before.
+//! What is written down about a run. The hot path is one UPDATE, which is the fence too, and one INSERT: nothing is read before, and both go to the database and back in one
+//! way ([`in_one_way`]).
 
 use super::words::{event, failure, json, read_event};
-use super::{Bound, Connection, Database, Done, Fault, Statement, escalations, read};
+use super::{Bound, Connection, Database, Done, Fault, Joined, Statement, escalations, read};
 use crate::clock::Moment;
 use crate::store::{Commit, Event, RunId, RunRest, StoreError, What, WorkerId};
 use ltc_workflow::advance::StepKey;
@@ -20,6 +21,11 @@ pub(super) async fn events(database: &dyn Database, run: &RunId) -> Done<Vec<Eve
 }
 
 pub(super) async fn commit(database: &dyn Database, run: &RunId, worker: &WorkerId, known: u64, commit: &Commit, now: Moment) -> Done<u64> {
+    if let Some(statement) = in_one_way(database.joined(), run, worker, known, commit, now)? {
+        let rows = database.once(statement).await.map_err(|fault| ended_already(fault, run))?;
+        let Some(mut row) = rows.into_iter().next() else { return Err(Fault::Told(StoreError::LeaseLost)) };
+        return row.count();
+    }
     let mut connection = database.begin().await?;
     let connection_ref = connection.as_mut();
     let added = u64::try_from(commit.events.len()).unwrap_or(u64::MAX);
@@ -37,20 +43,107 @@ pub(super) async fn commit(database: &dyn Database, run: &RunId, worker: &Worker
         let update = closing(run, now).then(" AND id IN ").values(commit.closed.iter().map(|id| &id.0));
         connection_ref.change(update).await?;
     }
-    let text = match &commit.rest {
-        None | Some(RunRest::Queued | RunRest::Waiting { .. }) => None,
-        Some(RunRest::Cancelled) => Some(None),
-        Some(RunRest::Done(output)) => Some(Some(("UPDATE run_texts SET output = $2 WHERE run = $1", json(output)?))),
-        Some(RunRest::Failed(why)) => Some(Some(("UPDATE run_texts SET failure = $2 WHERE run = $1", json(&failure(why))?))),
-    };
-    if let Some(text) = text {
+    if let Some(text) = commit.rest.as_ref().and_then(end_text).transpose()? {
         close_open(connection_ref, run, now).await?;
         if let Some((update, text)) = text {
-            connection_ref.change(Statement::new(update).bind(&run.0).bind(text)).await?;
+            connection_ref.change(Statement::new(update).value(text).then(" WHERE run = ").value(&run.0)).await?;
         }
     }
     connection.commit().await?;
     Ok(events)
+}
+
+/// What is kept of an end, for a rest that is one.
+#[expect(clippy::type_complexity, reason = "an end, which may have a text, which may be none")]
+fn end_text(rest: &RunRest) -> Option<Done<Option<(&'static str, Bound)>>> {
+    match rest {
+        RunRest::Queued | RunRest::Waiting { .. } => None,
+        RunRest::Cancelled => Some(Ok(None)),
+        RunRest::Done(output) => Some(json(output).map(|text| Some(("UPDATE run_texts SET output = ", text.into())))),
+        RunRest::Failed(why) => Some(json(&failure(why)).map(|text| Some(("UPDATE run_texts SET failure = ", text.into())))),
+    }
+}
+
+/// A commit as one statement, or several that go together, which change nothing unless `worker` has the run. `None` where it is of a kind that is rare: it opens questions, does
+/// a step again, or is very long.
+fn in_one_way(joined: Joined, run: &RunId, worker: &WorkerId, known: u64, commit: &Commit, now: Moment) -> Done<Option<Statement>> {
+    let is_rare = |event: &Event| event.what == What::Again;
+    if !commit.opened.is_empty() || commit.events.len() > ROWS_AT_ONCE || commit.events.iter().any(is_rare) {
+        return Ok(None);
+    }
+    let added = i64::try_from(commit.events.len()).unwrap_or(i64::MAX);
+    let Statement { text: fence, bound } = fence(run, worker, added, number(known)?, commit.rest.as_ref(), now);
+    let (id_at, worker_at) = (bound.len() - 1, bound.len());
+    let mut statement = Statement { text: "".into(), bound };
+    statement = match joined {
+        Joined::Parts => {
+            statement.text = format!("WITH fence AS ({fence})").into();
+            statement
+        }
+        Joined::Script => statement.then("BEGIN IMMEDIATE"),
+    };
+    // What each part begins with. In a script the fence falls last, so that the parts see the run as it was.
+    let part = |statement: Statement, name: &'static str| match joined {
+        Joined::Parts => statement.then(", ").then(name).then(" AS ("),
+        Joined::Script => statement
+            .then("; WITH fence AS (SELECT id, events FROM runs WHERE status = 'running' AND id = ")
+            .place(id_at)
+            .then(" AND worker = ")
+            .place(worker_at)
+            .then(") "),
+    };
+    let end = |statement: Statement| match joined {
+        Joined::Parts => statement.then(")"),
+        Joined::Script => statement,
+    };
+    if !commit.events.is_empty() {
+        // In the parts of one statement the fence has counted them already.
+        let mut seq = if let Joined::Parts = joined { -added } else { 0 };
+        let insert = "INSERT INTO events (run, seq, step, at, kind, payload, is_end) SELECT fence.id, fence.events + v.column1, v.column2, v.column3, \
+                      v.column4, v.column5, v.column6 FROM fence, (VALUES ";
+        statement = part(statement, "noted").then(insert);
+        for (index, Event { key, at, what }) in commit.events.iter().enumerate() {
+            let (kind, payload) = event(what)?;
+            seq += 1;
+            let cells: [Bound; 6] = [seq.into(), (&key.0).into(), (*at).into(), kind.into(), payload, is_end(what).into()];
+            statement = statement.then(if index == 0 { "" } else { ", " }).values(cells);
+        }
+        statement = end(statement.then(") AS v"));
+    }
+    let closing = |statement: Statement| {
+        let update = part(statement, "closed")
+            .then("UPDATE escalations SET status = 'closed', claimed_by = NULL, claimed_until = NULL, ended_at = ");
+        update.value(now).then(" WHERE run IN (SELECT id FROM fence) AND status IN ('pending', 'claimed')")
+    };
+    let text = commit.rest.as_ref().and_then(end_text).transpose()?;
+    match text {
+        None if commit.closed.is_empty() => {}
+        None => statement = end(closing(statement).then(" AND id IN ").values(commit.closed.iter().map(|id| &id.0))),
+        Some(text) => {
+            statement = end(closing(statement));
+            if let Some((update, text)) = text {
+                statement = end(part(statement, "said").then(update).value(text).then(" WHERE run IN (SELECT id FROM fence)"));
+            }
+        }
+    }
+    Ok(Some(match joined {
+        Joined::Parts => statement.then(" SELECT events FROM fence"),
+        Joined::Script => {
+            statement.text = format!("{}; {fence}; COMMIT", statement.text).into();
+            statement
+        }
+    }))
+}
+
+fn is_end(what: &What) -> i64 {
+    i64::from(matches!(what, What::Succeeded(_) | What::Failed(_)))
+}
+
+fn ended_already(fault: Fault, run: &RunId) -> Fault {
+    match fault {
+        Fault::Taken(_) => Fault::broken(format!("a step of the run {} has ended already, and cannot end twice", run.0)),
+        Fault::Again(_) | Fault::Dangling(_) | Fault::Told(_) => fault,
+    }
 }
 
 /// Counts the events and sets the run down as `rest` says, if `worker` has it; gives the number of events.
@@ -70,7 +163,7 @@ fn fence(run: &RunId, worker: &WorkerId, added: i64, known: i64, rest: Option<&R
         Some(RunRest::Cancelled) => ended(update, "cancelled"),
     };
     let update = update.then(" WHERE status = 'running' AND id = ").value(&run.0).then(" AND worker = ").value(&worker.0);
-    update.then(" RETURNING events")
+    update.then(" RETURNING events, id")
 }
 
 fn ended(update: Statement, status: &str) -> Statement {
@@ -85,15 +178,11 @@ pub(super) async fn append(connection: &mut dyn Connection, run: &RunId, before:
         let mut insert = Statement::new("INSERT INTO events (run, seq, step, at, kind, payload, is_end) VALUES ");
         for (index, Event { key, at, what }) in events.iter().enumerate() {
             let (kind, payload) = event(what)?;
-            let is_end = i64::from(matches!(what, What::Succeeded(_) | What::Failed(_)));
             seq += 1;
-            let cells: [Bound; 7] = [(&run.0).into(), seq.into(), (&key.0).into(), (*at).into(), kind.into(), payload, is_end.into()];
+            let cells: [Bound; 7] = [(&run.0).into(), seq.into(), (&key.0).into(), (*at).into(), kind.into(), payload, is_end(what).into()];
             insert = insert.then(if index == 0 { "" } else { ", " }).values(cells);
         }
-        connection.change(insert).await.map_err(|fault| match fault {
-            Fault::Taken(_) => Fault::broken(format!("a step of the run {} has ended already, and cannot end twice", run.0)),
-            Fault::Again(_) | Fault::Dangling(_) | Fault::Told(_) => fault,
-        })?;
+        connection.change(insert).await.map_err(|fault| ended_already(fault, run))?;
         if let Some(Event { key, what: What::Again, .. }) = events.last() {
             let update = Statement::new("UPDATE events SET is_end = 0 WHERE run = $1 AND step = $2 AND is_end = 1");
             connection.change(update.bind(&run.0).bind(&key.0)).await?;

@@ -125,6 +125,12 @@ impl Statement {
         self
     }
 
+    /// The place of a value that is there already, counted from 1.
+    pub(super) fn place(mut self, place: usize) -> Statement {
+        let _ = write!(self.text.to_mut(), "${place}");
+        self
+    }
+
     /// `(value, value, …)`
     pub(super) fn values<B: Into<Bound>>(mut self, values: impl IntoIterator<Item = B>) -> Statement {
         for (index, value) in values.into_iter().enumerate() {

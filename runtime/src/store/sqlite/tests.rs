@@ -4,8 +4,8 @@ use super::super::sql::{Row, Statement};
 use super::*;
 use crate::clock::Moment;
 use crate::store::{
-    Commit, DefinitionId, EscalationFilter, EscalationId, EscalationStatus, Event, Journals, Lease, NewRun, RunFilter, RunId, ServerFilter,
-    ServerStatus, Status, Tagged, TraceFilter, TraceId, VersionFilter, VersionState, What, WorkerId,
+    Commit, DefinitionId, EscalationFilter, EscalationId, EscalationStatus, Event, Journals, Lease, NewRun, RunFilter, RunId, RunRest,
+    ServerFilter, ServerStatus, Status, Tagged, TraceFilter, TraceId, VersionFilter, VersionState, What, WorkerId,
 };
 use ltc_workflow::Value;
 use ltc_workflow::advance::StepKey;
@@ -184,6 +184,21 @@ impl Database for Explained {
         async move { self.around(self.file.begin().await) }.boxed()
     }
 
+    fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+        async move {
+            for part in statement.text.split("; ").filter(|part| !part.starts_with("BEGIN") && *part != "COMMIT") {
+                let part = Statement { text: part.to_owned().into(), bound: statement.bound.clone() };
+                self.begin().await?.rows(part).await?;
+            }
+            self.file.once(statement).await
+        }
+        .boxed()
+    }
+
+    fn joined(&self) -> Joined {
+        self.file.joined()
+    }
+
     fn lock(&self) -> &'static str {
         self.file.lock()
     }
@@ -216,7 +231,14 @@ async fn nothing_is_searched_for_row_by_row_and_no_list_is_sorted() {
     store.claim_runs(lease.clone(), Moment(2), 5).await.expect("runs");
     store.renew(lease.clone()).await.expect("runs");
     store.claim_run(&RunId("r".into()), lease.clone(), Moment(3)).await.expect("a run");
-    store.commit(&RunId("r".into()), &lease.worker, 0, &Commit::default(), Moment(3)).await.expect("a commit");
+    let event = |key: &str| Event { key: StepKey(key.into()), at: Moment(3), what: What::Started };
+    let commit = Commit { events: vec![event("a"), event("b")], closed: vec![EscalationId("q".into())], ..Commit::default() };
+    store.commit(&RunId("r".into()), &lease.worker, 0, &commit, Moment(3)).await.expect("a commit");
+    store.workers().await.expect("workers");
+    store.unwanted(&lease.worker).await.expect("runs");
+    store.end_leases(&lease.worker, Moment(4)).await.expect("an answer");
+    let commit = Commit { rest: Some(RunRest::Done(Value::Null)), ..Commit::default() };
+    store.commit(&RunId("r".into()), &lease.worker, 2, &commit, Moment(4)).await.expect("a commit");
     store.cancel_run(&RunId("r".into()), Moment(99)).await.expect("a run");
     store.events(&RunId("r".into())).await.expect("a journal");
     for status in [None, Some(Status::Queued)] {
@@ -261,7 +283,9 @@ async fn nothing_is_searched_for_row_by_row_and_no_list_is_sorted() {
     assert!(plans.len() > 30, "{plans:#?}");
     for plan in plans.iter() {
         let is_ordered_scan = plan.starts_with("SCAN") && plan.contains("USING INDEX") && plan.contains("LIMIT");
+        // The runs that are under way: no more than the processes together have at once.
+        let is_ordered_scan = is_ordered_scan || plan.starts_with("SCAN runs USING COVERING INDEX runs_of_worker");
         let is_bad = plan.starts_with("USE TEMP B-TREE") || plan.starts_with("SCAN");
-        assert!(!is_bad || is_ordered_scan || plan.starts_with("SCAN CONSTANT"), "{plan}");
+        assert!(!is_bad || is_ordered_scan || plan.starts_with("SCAN CONSTANT") || plan.contains(" CONSTANT ROW"), "{plan}");
     }
 }
