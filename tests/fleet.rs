@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::{Folder, fixture_server};
+use support::{Folder, fixture_server, ltc};
 
 /// How many runs there are.
 const RUNS: usize = 50;
@@ -215,6 +215,15 @@ fn worker(address: &str) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a process")
 }
 
+/// Waits until the runs are in their midst.
+async fn under_way(log: &Path) {
+    let begun = Instant::now();
+    while lines(log).iter().filter(|line| line.tool == "add").count() <= 100 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody works");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Waits until no run is a process's that is gone. That its lease runs out takes ten seconds at least: it is renewed every five, and holds fifteen.
 async fn nobody_is_gone(store: &Arc<dyn Store>) {
     let killed = Instant::now();
@@ -231,11 +240,7 @@ async fn two_processes(address: &str, log: &Path, is_killed: bool) {
     let begun = Instant::now();
     let (mut one, mut other) = (worker(address), worker(address));
     if is_killed {
-        let is_under_way = |lines: &[Line]| lines.iter().filter(|line| line.tool == "add").count() > 100;
-        while !is_under_way(&lines(log)) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "nobody works");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        under_way(log).await;
         one.kill().expect("it is running");
         nobody_is_gone(&store).await;
     }
@@ -270,5 +275,32 @@ async fn the_runs_of_a_killed_process_go_on_in_another() {
         let (_folder, log, _) = place();
         let database = server.database();
         two_processes(&database.address(), &log, true).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_runs_of_a_killed_ltc_serve_go_on_in_another() {
+    let (_folder, log, address) = place();
+    let store = store::open(&address).await.expect("the store opens");
+    queued(&store, &log).await;
+    let served = || {
+        let mut command = ltc(["serve", "--listen", "127.0.0.1:0", "--store", &address]);
+        Served(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command can be started"))
+    };
+    let (mut one, _other) = (served(), served());
+    under_way(&log).await;
+    one.0.kill().expect("it is running");
+    nobody_is_gone(&store).await;
+    all_done(&store, &log).await;
+    check(&store, &log).await;
+}
+
+/// `ltc serve`, killed with the test.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have been killed already.
+        let _ = (self.0.kill(), self.0.wait());
     }
 }

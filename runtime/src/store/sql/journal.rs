@@ -43,7 +43,7 @@ pub(super) async fn commit(database: &dyn Database, run: &RunId, worker: &Worker
         let update = closing(run, now).then(" AND id IN ").values(commit.closed.iter().map(|id| &id.0));
         connection_ref.change(update).await?;
     }
-    if let Some(text) = commit.rest.as_ref().and_then(end_text).transpose()? {
+    if let Some(text) = end_text(commit.rest.as_ref())? {
         close_open(connection_ref, run, now).await?;
         if let Some((update, text)) = text {
             connection_ref.change(Statement::new(update).value(text).then(" WHERE run = ").value(&run.0)).await?;
@@ -53,15 +53,17 @@ pub(super) async fn commit(database: &dyn Database, run: &RunId, worker: &Worker
     Ok(events)
 }
 
-/// What is kept of an end, for a rest that is one.
-#[expect(clippy::type_complexity, reason = "an end, which may have a text, which may be none")]
-fn end_text(rest: &RunRest) -> Option<Done<Option<(&'static str, Bound)>>> {
-    match rest {
-        RunRest::Queued | RunRest::Waiting { .. } => None,
-        RunRest::Cancelled => Some(Ok(None)),
-        RunRest::Done(output) => Some(json(output).map(|text| Some(("UPDATE run_texts SET output = ", text.into())))),
-        RunRest::Failed(why) => Some(json(&failure(why)).map(|text| Some(("UPDATE run_texts SET failure = ", text.into())))),
-    }
+/// The statement that keeps an output or a failure up to where its text goes, and the text; a cancelled run has neither.
+type EndText = Option<(&'static str, Bound)>;
+
+/// What is kept of a run that ends; `None` where it does not.
+fn end_text(rest: Option<&RunRest>) -> Done<Option<EndText>> {
+    Ok(match rest {
+        None | Some(RunRest::Queued | RunRest::Waiting { .. }) => None,
+        Some(RunRest::Cancelled) => Some(None),
+        Some(RunRest::Done(output)) => Some(Some(("UPDATE run_texts SET output = ", json(output)?))),
+        Some(RunRest::Failed(why)) => Some(Some(("UPDATE run_texts SET failure = ", json(&failure(why))?))),
+    })
 }
 
 /// A commit as one statement, or several that go together, which change nothing unless `worker` has the run. `None` where it is of a kind that is rare: it opens questions, does
@@ -115,7 +117,7 @@ fn in_one_way(joined: Joined, run: &RunId, worker: &WorkerId, known: u64, commit
             .then("UPDATE escalations SET status = 'closed', claimed_by = NULL, claimed_until = NULL, ended_at = ");
         update.value(now).then(" WHERE run IN (SELECT id FROM fence) AND status IN ('pending', 'claimed')")
     };
-    let text = commit.rest.as_ref().and_then(end_text).transpose()?;
+    let text = end_text(commit.rest.as_ref())?;
     match text {
         None if commit.closed.is_empty() => {}
         None => statement = end(closing(statement).then(" AND id IN ").values(commit.closed.iter().map(|id| &id.0))),
