@@ -6,10 +6,12 @@ mod completions;
 mod convert;
 mod demo_server;
 mod deploy;
+mod docs;
 mod explain;
 mod fmt;
 mod graph;
 mod lint;
+mod query;
 mod record;
 mod resolve;
 mod resume;
@@ -50,6 +52,8 @@ pub enum Command {
     Workflows(workflows::Arguments),
     Servers(servers::Arguments),
     Traces(traces::Arguments),
+    Query(query::Arguments),
+    Docs(docs::Arguments),
     Serve(serve::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
@@ -76,6 +80,8 @@ pub fn run(command: Command, report: Report) -> Exit {
         Command::Workflows(arguments) => workflows::run(&arguments, &report),
         Command::Servers(arguments) => servers::run(&arguments, &report),
         Command::Traces(arguments) => traces::run(&arguments, &report),
+        Command::Query(arguments) => query::run(&arguments, &report),
+        Command::Docs(arguments) => docs::run(&arguments, &report),
         Command::Serve(arguments) => serve::run(&arguments, &report),
         Command::Schema(arguments) => schema::run(&arguments, &report),
         Command::Completions(arguments) => completions::run(&arguments, &report),
@@ -173,6 +179,8 @@ mod tests {
             "workflows",
             "servers",
             "traces",
+            "query",
+            "docs",
             "serve",
             "schema",
             "completions",

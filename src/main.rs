@@ -5,6 +5,7 @@ mod commands;
 mod compiler;
 mod compiling;
 mod crates;
+mod documentation;
 mod documents;
 mod due;
 mod exit;

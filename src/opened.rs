@@ -1,6 +1,7 @@
 //! The runtime, opened for a command: where runs are kept, how servers are reached, and a thread or two to work on them.
 
 use crate::compiling::Ours;
+use crate::documentation;
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -114,7 +115,7 @@ pub async fn open(store: &StoreArguments, given: &ServerArguments, progress: &Ar
     let store = opened.await.map_err(|error| said(&[unusable(&error)], Exit::Failed, &report))?;
     let adapter = given.adapter(progress.clone());
     let driver = Driver::new(store, adapter.clone(), servers, Arc::new(WithOurselves));
-    Ok(Opened { service: Service::with_compiler(Arc::new(driver), Arc::new(Ours)), adapter })
+    Ok(Opened { service: Service::with_documents(Arc::new(driver), Arc::new(Ours), documentation::documents()), adapter })
 }
 
 fn unusable(error: &StoreError) -> Diagnostic {

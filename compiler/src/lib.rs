@@ -43,6 +43,9 @@ use std::collections::BTreeSet;
 use trace::Trace;
 use verify::Verdict;
 
+/// The documentation of the compiler, in Markdown.
+pub const DOCUMENTATION: &str = include_str!("../README.md");
+
 /// What a compilation may be told.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

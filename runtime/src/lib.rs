@@ -15,6 +15,7 @@
 //! | `compiling` | the compiler, as the operations see it: a trait |
 //! | `stdio` | what a server over stdin and stdout consists of, and one whose tools are the workflows of a program |
 //! | `offered` | workflows as tools: what is known of them before they run |
+//! | `documentation` | the documents that a program carries, and a search over them |
 //! | `serve` | the operations as MCP servers, over stdio and HTTP |
 //! | `native` | workflows that are Rust: what crates link that the compiler writes |
 //! | `presets` | well-known servers |
@@ -31,6 +32,8 @@ pub mod clock;
 #[cfg(feature = "serve")]
 pub mod compiling;
 pub mod definition;
+#[cfg(feature = "serve")]
+pub mod documentation;
 pub mod drive;
 pub mod durable;
 pub mod engine;

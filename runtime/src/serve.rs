@@ -9,6 +9,7 @@
 //! | `tools` | operations and workflows as tools |
 //! | `calls` | a call, from the request to its answer: waiting, progress, cancelling, becoming a task |
 //! | `results` | outputs and refusals as results of tools |
+//! | `resources` | documents as resources |
 //! | `tasks` | runs as tasks of the extension `io.modelcontextprotocol/tasks` |
 //! | `changes` | who hears that the tools, or a task, have changed |
 //! | `http`, `token` | the other transport, and who may come |
@@ -19,6 +20,7 @@ mod changes;
 mod handler;
 #[cfg(feature = "listen")]
 mod http;
+mod resources;
 #[cfg(feature = "listen")]
 mod rest;
 mod results;
@@ -49,6 +51,9 @@ pub const WORKFLOWS: &str = "mcp-workflows";
 
 /// The server whose tools are also those of all registered servers.
 pub const GATEWAY: &str = "gateway";
+
+/// The server whose resources are the documents.
+pub const DOCS: &str = "docs";
 
 /// The names of all MCP servers.
 pub fn names() -> BTreeSet<&'static str> {

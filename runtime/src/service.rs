@@ -6,6 +6,7 @@
 mod bundles;
 mod compile;
 mod compiler_views;
+mod docs;
 mod exact;
 mod gateway;
 mod learn;
@@ -14,6 +15,8 @@ mod operations;
 mod pages;
 mod people;
 mod people_views;
+mod query;
+mod query_views;
 mod recording;
 mod refusal;
 mod run_views;
@@ -21,7 +24,10 @@ mod runs;
 mod server_said;
 mod server_views;
 mod servers;
+mod story;
+mod story_views;
 mod traces;
+mod window;
 mod worker;
 mod workflows;
 
@@ -30,12 +36,17 @@ pub use compiler_views::{
     AddTrace, AddedTraces, CompileTraces, CompiledView, DiffWorkflowVersions, Difference, ExplainTraces, Explanation, ListWorkflowVersions,
     RecompileWorkflow, VerifyWorkflow, VersionList,
 };
+pub use docs::{DocFound, DocList, DocSection, DocSummary, DocText, DocsFound, ListDocs, ReadDoc, SearchDocs, look_up};
 pub use exact::Exact;
 pub use gateway::GatewayTool;
 pub use learn::Learned;
 pub use operations::{Kind, OPERATIONS, Operation, Rest, Surface, Verb};
 pub use people_views::{
     AvailableWork, CheckResolution, ClaimAndResolve, ClaimEscalation, Escalate, EscalateAndWait, EscalationView, GetAvailableWork,
+};
+pub use query_views::{
+    CompareWorkflows, CountRuns, CountedFrom, Durations, ExplainFailures, FailureCause, FailureCauses, GroupBy, OrderBy, RankSteps,
+    RunCountView, RunCounts, StepCost, StepRanking, WorkflowComparison, WorkflowFiguresView,
 };
 pub use recording::Recording;
 pub use refusal::{Code, Place, Refusal, refusal_schema};
@@ -48,6 +59,7 @@ pub use server_views::{
     ListMcpTools, McpServerList, McpServerStatus, McpServerSummary, McpServerView, McpToolList, McpToolResult, RefusedServer,
     RemoveMcpServer, Removed, TagMatch, UpdateMcpServer,
 };
+pub use story_views::{EscalationSummary, GetRunStory, QuestionStory, RoleView, RunStory, StepStanding, StepStory, SummarizeEscalations};
 pub use traces::{DeleteTrace, Deleted, GetTrace, ListTraces, PruneTraces, PrunedTraces, TraceList, TraceSummary, TraceView};
 pub use worker::Capacity;
 pub use workflows::{
@@ -55,6 +67,7 @@ pub use workflows::{
 };
 
 use crate::compiling::Compiler;
+use crate::documentation::{Document, Documentation, LANGUAGE, RUNTIME};
 use crate::drive::Driver;
 use crate::observe::Observer;
 use bundles::Bundles;
@@ -70,6 +83,7 @@ pub struct Service {
     bundles: Bundles,
     gateway: gateway::Known,
     compiler: Option<Arc<dyn Compiler>>,
+    documentation: Documentation,
     /// Compilations take memory and a processor: few go on at once.
     compiling: Arc<Semaphore>,
     /// There may be a run to take up.
@@ -97,20 +111,26 @@ impl Caller {
 impl Service {
     /// The operations over the store of `driver`.
     pub fn new(driver: Arc<Driver>) -> Arc<Service> {
-        Service::over(driver, None)
+        Service::over(driver, None, Vec::new())
     }
 
     /// The same, with what makes workflows of recordings.
     pub fn with_compiler(driver: Arc<Driver>, compiler: Arc<dyn Compiler>) -> Arc<Service> {
-        Service::over(driver, Some(compiler))
+        Service::over(driver, Some(compiler), Vec::new())
     }
 
-    fn over(driver: Arc<Driver>, compiler: Option<Arc<dyn Compiler>>) -> Arc<Service> {
+    /// The same, with documents that come before those of the runtime and the language.
+    pub fn with_documents(driver: Arc<Driver>, compiler: Arc<dyn Compiler>, documents: Vec<Document>) -> Arc<Service> {
+        Service::over(driver, Some(compiler), documents)
+    }
+
+    fn over(driver: Arc<Driver>, compiler: Option<Arc<dyn Compiler>>, documents: Vec<Document>) -> Arc<Service> {
         Arc::new(Service {
             driver,
             bundles: Bundles::default(),
             gateway: gateway::Known::default(),
             compiler,
+            documentation: Documentation::new(documents.into_iter().chain([LANGUAGE, RUNTIME])),
             compiling: Arc::new(Semaphore::new(COMPILATIONS)),
             due: Notify::new(),
             changed: tokio::sync::watch::channel(0).0,
@@ -120,6 +140,11 @@ impl Service {
     /// What brings runs to their next rest.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
+    }
+
+    /// The documents that the program carries.
+    pub fn documentation(&self) -> &Documentation {
+        &self.documentation
     }
 
     /// Changes whenever a run came to rest or a question was answered in this process.

@@ -12,6 +12,7 @@ mod servers;
 mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod statistics;
 mod traces;
 mod versions;
 
@@ -21,6 +22,7 @@ pub use records::{
     NewEscalation, NewRun, Question, Renewed, Resolution, RunFilter, RunId, RunRecord, RunRest, Settled, Status, What, WorkerId,
 };
 pub use servers::{Found, ServerChange, ServerEntry, ServerFilter, ServerName, ServerRecord, ServerStatus, Tagged};
+pub use statistics::{Asking, Counting, FailedRun, Happened, RoleFigures, RunCount, Statistics, StepEvent, Took, Window, WorkflowFigures};
 pub use traces::{NewTrace, Noted, TraceAbout, TraceCall, TraceFilter, TraceId, TraceOutcome, TraceRecord};
 pub use versions::{MadeOf, NewVersion, Solution, VersionFilter, VersionRecord, VersionState};
 
@@ -73,7 +75,7 @@ pub trait Journals: Send + Sync {
 }
 
 /// Keeps runs, workflows, questions, servers and recordings. Each function is one atomic step that is on disk when it returns; what is read is what was last written.
-pub trait Store: Journals {
+pub trait Store: Journals + Statistics {
     /// Makes a run, unless there is one of that name.
     fn create_run(&self, run: NewRun) -> Answer<'_, Created>;
 

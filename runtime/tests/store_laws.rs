@@ -18,6 +18,8 @@ mod restart;
 mod runs;
 #[path = "store/servers.rs"]
 mod servers;
+#[path = "store/statistics.rs"]
+mod statistics;
 #[path = "store/traces.rs"]
 mod traces;
 #[path = "store/versions.rs"]
@@ -90,6 +92,13 @@ laws! {
     traces::calls_have_one_order,
     traces::nothing_is_written_twice_or_after_the_end,
     traces::recordings_are_found_and_go,
+    statistics::runs_are_counted_as_they_stand,
+    statistics::workflows_are_compared_by_how_their_runs_ended,
+    statistics::percentiles_are_durations_that_were_there,
+    statistics::failures_come_newest_first,
+    statistics::events_of_the_newest_runs_come_run_by_run,
+    statistics::questions_are_summed_up_by_role,
+    statistics::ten_thousand_runs_are_counted_quickly,
     faults::newer_tables_are_refused,
     faults::older_tables_are_brought_up_to_date,
     faults::many_open_one_store,

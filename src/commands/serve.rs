@@ -23,7 +23,7 @@ pub struct Arguments {
     /// Serve one client over stdin and stdout
     #[arg(long, conflicts_with_all = ["listen", "token_file", "allow_host", "allow_origin"])]
     stdio: bool,
-    /// Which MCP servers, with --stdio: mcp-workflows and human-queue where this is not given, or gateway, or workflow-compiler; may be given several times
+    /// Which MCP servers, with --stdio: mcp-workflows and human-queue where this is not given, or gateway, workflow-compiler, db-query or docs; may be given several times
     #[arg(long, value_name = "NAME", requires = "stdio")]
     only: Vec<String>,
     /// Where to listen, each server at /mcp/NAME; port 0 is any that is free

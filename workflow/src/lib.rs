@@ -23,6 +23,9 @@ pub mod yaml;
 pub use document::Workflow;
 pub use value::{Number, Object, Value};
 
+/// The documentation of the language, in Markdown.
+pub const DOCUMENTATION: &str = include_str!("../README.md");
+
 #[cfg(test)]
 mod tests {
     use crate::expr::{Function, OverFunction};
@@ -35,8 +38,7 @@ mod tests {
         });
         let over = OverFunction::ALL.iter().map(|f| format!("| `{}(list, item, …)` | {} |\n", f.name(), f.doc()));
         let table: String = plain.chain(over).collect();
-        let readme = include_str!("../README.md");
-        let (_, rest) = readme.split_once("| function | what it gives |\n|---|---|\n").unwrap();
+        let (_, rest) = crate::DOCUMENTATION.split_once("| function | what it gives |\n|---|---|\n").unwrap();
         assert_eq!(rest.split_once("<!-- end -->").unwrap().0, table);
     }
 }

@@ -1,14 +1,16 @@
 //! What the MCP library asks of a server.
 
 use super::calls::{self, Calls};
-use super::{GATEWAY, Place, changes, tasks, tools, wire};
+use super::{DOCS, GATEWAY, Place, changes, resources, tasks, tools, wire};
 use crate::service::Recording;
 use crate::store::RunId;
 use crate::upstream::wire::carried;
 use ltc_workflow::{Object, Value};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam, ErrorData, GetTaskParams, GetTaskResult,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
+    Implementation, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod,
+    ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -40,19 +42,29 @@ const OF_COMPILER: &str = "Workflows of recordings: list what was recorded, comp
 const OF_GATEWAY: &str = "Tools of all registered servers, as mcp_<server>_<tool>. What is done with them over this connection is recorded; \
     who claims a question first (claim_escalation) has it recorded as the question's solution.";
 
+const OF_QUERIES: &str = "Questions about many runs at once: how many there are and how they stand, which workflows fail or are slow, why, which steps take time, \
+    what people are asked and how long they take. Nothing is changed, and no input or output is shown.";
+
+const OF_DOCS: &str = "The documentation of this product: search it, and read the documents or their sections.";
+
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let has_workflows = self.place.which.has_workflows();
-        let capabilities = if has_workflows {
+        let mut capabilities = if has_workflows {
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_tasks().build()
         } else {
             ServerCapabilities::builder().enable_tools().build()
         };
+        if self.place.which.has(DOCS) {
+            capabilities.resources = Some(ResourcesCapability::default());
+        }
         let words = [
             (has_workflows, OF_WORKFLOWS),
             (self.place.which.has("human-queue"), OF_PEOPLE),
             (self.place.which.has("workflow-compiler"), OF_COMPILER),
             (self.place.which.has(GATEWAY), OF_GATEWAY),
+            (self.place.which.has("db-query"), OF_QUERIES),
+            (self.place.which.has(DOCS), OF_DOCS),
         ];
         let about: Vec<&str> = words.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect();
         ServerConfig::new(capabilities)
@@ -74,6 +86,28 @@ impl ServerHandler for Connection {
             Some(_) | None => Object::default(),
         };
         calls::call(&self.place, &self.calls, self.recording.clone(), &request.name, arguments, &context).await
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        if !self.place.which.has(DOCS) {
+            return Err(ErrorData::method_not_found::<ListResourcesRequestMethod>());
+        }
+        Ok(resources::list(&self.place))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if !self.place.which.has(DOCS) {
+            return Err(ErrorData::method_not_found::<ReadResourceRequestMethod>());
+        }
+        resources::read(&self.place, &request.uri)
     }
 
     async fn on_cancelled(&self, notification: CancelledNotificationParam, _: NotificationContext<RoleServer>) {

@@ -1,8 +1,8 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
 use super::{
-    Caller, Refusal, Service, compile, compiler_views, exact, people, people_views, run_views, runs, server_views, servers, traces,
-    workflows,
+    Caller, Refusal, Service, compile, compiler_views, docs, exact, people, people_views, query, query_views, run_views, runs,
+    server_views, servers, story, story_views, traces, workflows,
 };
 use crate::approximate::{Inexact, to_serde};
 use crate::problem::Problem;
@@ -171,6 +171,8 @@ const SERVERS: Surface = At("gateway");
 /// A server is a program that is started on this machine, or a place that secrets are sent to.
 const BY_PEOPLE: Surface = Exempt("who registers a server says which programs are started here: that is for people, not for agents");
 const COMPILER: Surface = At("workflow-compiler");
+const QUERIES: Surface = At("db-query");
+const DOCS: Surface = At("docs");
 
 /// What is gone cannot be compiled any more.
 const BY_KEEPERS: Surface = Exempt("taking recordings away is for the people who keep the store, not for agents");
@@ -325,6 +327,42 @@ pub const OPERATIONS: &[Operation] = &[
         rest: Rest::At(Verb::Get, "/api/workflows/{workflow_name}/diff"),
         compiler_views::DiffWorkflowVersions => compiler_views::Difference, compile::diff,
         "Show what differs between two versions of a workflow, as a unified diff of their documents."),
+    operation!("count_runs", Kind::Reads, mcp: QUERIES, command: At("query runs"),
+        rest: Rest::At(Verb::Get, "/api/query/runs"),
+        query_views::CountRuns => query_views::RunCounts, query::count_runs,
+        "Count runs: by workflow, by how they stand, by day or hour, over a stretch of time."),
+    operation!("compare_workflows", Kind::Reads, mcp: QUERIES, command: At("query workflows"),
+        rest: Rest::At(Verb::Get, "/api/query/workflows"),
+        query_views::CompareWorkflows => query_views::WorkflowComparison, query::compare_workflows,
+        "Compare workflows: how many of their runs ended how, how many failed, how long they take, and which are never run."),
+    operation!("explain_failures", Kind::Reads, mcp: QUERIES, command: At("query failures"),
+        rest: Rest::At(Verb::Get, "/api/query/failures"),
+        query_views::ExplainFailures => query_views::FailureCauses, query::explain_failures,
+        "Say why runs failed: by workflow, code and step, the most frequent cause first, with messages and runs to look at."),
+    operation!("rank_steps", Kind::Reads, mcp: QUERIES, command: At("query steps"),
+        rest: Rest::At(Verb::Get, "/api/query/steps"),
+        query_views::RankSteps => query_views::StepRanking, query::rank_steps,
+        "Rank steps by the time that they took in the newest runs: calls, waiting for people, timers."),
+    operation!("summarize_escalations", Kind::Reads, mcp: QUERIES, command: At("query escalations"),
+        rest: Rest::At(Verb::Get, "/api/query/escalations"),
+        story_views::SummarizeEscalations => story_views::EscalationSummary, query::summarize_escalations,
+        "Sum up the questions to people by role: how many are open, the oldest of them, and how long answers took."),
+    operation!("get_run_story", Kind::Reads, mcp: QUERIES, command: At("query run"),
+        rest: Rest::At(Verb::Get, "/api/runs/{run_id}/story"),
+        story_views::GetRunStory => story_views::RunStory, story::get_run_story,
+        "Tell what happened in one run, without its values: each step with how it ended and how long it took, and what people were asked."),
+    operation!("list_docs", Kind::Reads, mcp: DOCS, command: At("docs"),
+        rest: Rest::At(Verb::Get, "/api/docs"),
+        docs::ListDocs => docs::DocList, docs::list,
+        "List the documents about this product, with their sections."),
+    operation!("search_docs", Kind::Reads, mcp: DOCS, command: At("docs search"),
+        rest: Rest::At(Verb::Get, "/api/docs/search"),
+        docs::SearchDocs => docs::DocsFound, docs::search,
+        "Search the documentation of this product: how something is done, what an option, a field, a step or a failure means."),
+    operation!("read_doc", Kind::Reads, mcp: DOCS, command: At("docs read"),
+        rest: Rest::At(Verb::Get, "/api/docs/{document}"),
+        docs::ReadDoc => docs::DocText, docs::read,
+        "Read a document about this product, or one of its sections, in Markdown."),
 ];
 
 #[cfg(test)]

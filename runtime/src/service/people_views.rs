@@ -217,18 +217,24 @@ pub enum Standing {
     Closed,
 }
 
+impl From<EscalationStatus> for Standing {
+    fn from(status: EscalationStatus) -> Standing {
+        match status {
+            EscalationStatus::Pending => Standing::Pending,
+            EscalationStatus::Claimed => Standing::Claimed,
+            EscalationStatus::Resolved => Standing::Resolved,
+            EscalationStatus::Closed => Standing::Closed,
+        }
+    }
+}
+
 impl From<EscalationRecord> for EscalationView {
     fn from(record: EscalationRecord) -> EscalationView {
         let EscalationRecord { id, asked_by, question, status, created_at, deadline, claim, ended_at, resolved_by, answer } = record;
         let (run, step) = asked_by.unzip();
         EscalationView {
             escalation_id: id.0.into(),
-            status: match status {
-                EscalationStatus::Pending => Standing::Pending,
-                EscalationStatus::Claimed => Standing::Claimed,
-                EscalationStatus::Resolved => Standing::Resolved,
-                EscalationStatus::Closed => Standing::Closed,
-            },
+            status: status.into(),
             role: question.role.into(),
             kind: question.kind.into(),
             subtype: question.subkind.into(),

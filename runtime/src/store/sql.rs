@@ -9,6 +9,7 @@
 //! | `sql/runs`, `sql/claims`, `sql/journal` | runs, who works on them, and what is written down about them |
 //! | `sql/escalations`, `sql/versions` | questions to people; versions of workflows |
 //! | `sql/servers`, `sql/traces` | MCP servers; recordings |
+//! | `sql/statistics` | questions about many runs at once |
 //! | `sqlite`, `postgres` | connections, locks and errors: all that differs |
 //!
 //! JSON is TEXT in both databases: PostgreSQL's JSONB would round numbers, sort keys and refuse `\u0000`.
@@ -28,6 +29,7 @@ mod migrate;
 mod runs;
 mod servers;
 mod statement;
+mod statistics;
 mod traces;
 mod versions;
 mod words;

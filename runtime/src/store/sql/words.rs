@@ -2,7 +2,7 @@
 
 use super::{Bound, Done, Fault};
 use crate::clock::Moment;
-use crate::store::{EscalationId, EscalationStatus, ServerStatus, Status, VersionState, What};
+use crate::store::{EscalationId, EscalationStatus, Happened, ServerStatus, Status, VersionState, What};
 use ltc_workflow::advance::{Failure, StepKey};
 use ltc_workflow::json::{self, MAX_DEPTH};
 use ltc_workflow::{Object, Value};
@@ -168,4 +168,17 @@ pub(super) fn read_event(kind: &str, payload: Option<String>) -> Done<What> {
         (kind, _) => return Err(Fault::broken(format!("this program cannot read an event `{}`", crate::text::one_line(kind)))),
     };
     Ok(what)
+}
+
+/// What happened, for whoever needs no more.
+pub(super) fn happened(kind: &str) -> Done<Happened> {
+    Ok(match kind {
+        STARTED => Happened::Started,
+        SUCCEEDED => Happened::Succeeded,
+        FAILED => Happened::Failed,
+        SLEEP_UNTIL => Happened::Sleeps,
+        ESCALATED => Happened::Asked,
+        AGAIN | CANCELLED => Happened::Else,
+        kind => return Err(Fault::broken(format!("this program cannot read an event `{}`", crate::text::one_line(kind)))),
+    })
 }
