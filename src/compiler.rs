@@ -40,6 +40,14 @@ pub fn hints(value: &Value) -> Result<BTreeMap<SmolStr, Hints>, Vec<Diagnostic>>
     ltc_compiler::hints::read_all(value)
 }
 
+/// The hints of one server, which stand at `place`.
+///
+/// # Errors
+/// What in them is none.
+pub fn server_hints(value: &Value, place: &str) -> Result<Hints, Vec<Diagnostic>> {
+    ltc_compiler::hints::read(value, place)
+}
+
 /// Gives the servers of `trace` their hints.
 pub fn apply_hints(trace: &mut Trace, hints: BTreeMap<SmolStr, Hints>) -> Vec<Diagnostic> {
     ltc_compiler::ingest::apply_hints(trace, hints)

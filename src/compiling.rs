@@ -19,6 +19,10 @@ impl Compiler for Ours {
         Ok((read.0.iter().map(compiler::to_json).collect(), findings(read.1)))
     }
 
+    fn hints(&self, hints: &Value, place: &str) -> Vec<Finding> {
+        compiler::server_hints(hints, place).map_or_else(findings, |_| Vec::new())
+    }
+
     fn compile(&self, task: &Task) -> Compiled {
         let (traces, mut told) = match traces(task) {
             Ok(read) => read,

@@ -1,75 +1,16 @@
 //! REST, as a client sees it: the same answers as everywhere else, and refusals with the right status and words that help.
 
+#[path = "rest/refusals.rs"]
+mod refusals;
+#[path = "support/served.rs"]
+mod served;
 mod support;
+#[path = "rest/twins.rs"]
+mod twins;
 
 use ltc_workflow::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
-use support::{Folder, ended, ltc};
-
-/// `ltc serve` on a free port, over a store of its own; it ends with this.
-struct Served {
-    child: Child,
-    port: u16,
-    folder: Folder,
-}
-
-impl Served {
-    fn start(arguments: &[&str], token: Option<&str>) -> Served {
-        let folder = Folder::new();
-        let mut command = at(&folder, ["serve", "--listen", "127.0.0.1:0"]);
-        if let Some(token) = token {
-            command.env("LTC_TOKEN", token);
-        }
-        let mut child = command.args(arguments).stderr(Stdio::piped()).spawn().expect("the command can be started");
-        let mut lines = BufReader::new(child.stderr.take().expect("it has a stderr"));
-        let mut line = String::new();
-        lines.read_line(&mut line).expect("it says where it listens");
-        let port = line.split("127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next()).and_then(|port| port.parse().ok());
-        let port = port.unwrap_or_else(|| panic!("no port in {line}"));
-        // Whatever it says later is nothing that it should wait for.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-        Served { child, port, folder }
-    }
-
-    /// Status and body of one exchange.
-    fn raw(&self, request: &str, headers: &str, body: &[u8]) -> (u16, String) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        let host = if headers.to_lowercase().contains("host:") { "" } else { "host: localhost\r\n" };
-        let head = format!("{request} HTTP/1.1\r\n{host}{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).expect("it reads");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("it answers");
-        let answer = String::from_utf8(answer).expect("it answers in UTF-8");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        (status, body.to_owned())
-    }
-
-    fn send(&self, request: &str, body: &str) -> (u16, Value) {
-        let (status, text) = self.raw(request, "content-type: application/json\r\n", body.as_bytes());
-        (status, json::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{request}: {error}: {text}")))
-    }
-
-    fn get(&self, path: &str) -> (u16, Value) {
-        self.send(&format!("GET {path}"), "")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn at<const N: usize>(folder: &Folder, arguments: [&str; N]) -> Command {
-    let mut command = ltc(arguments);
-    command.env("LTC_HOME", folder.path());
-    command
-}
+use served::{Served, at};
+use support::ended;
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_else(|| panic!("no {key} in {}", json::to_string(value)))

@@ -12,6 +12,9 @@ pub trait Compiler: Send + Sync {
     /// Why it is no recording.
     fn read(&self, text: &str, format: Option<&str>) -> Result<(Vec<Value>, Vec<Finding>), Vec<Finding>>;
 
+    /// What is wrong with the hints for one server; `place` is where they stand, as a JSON Pointer, and each finding says its place below that.
+    fn hints(&self, hints: &Value, place: &str) -> Vec<Finding>;
+
     /// The workflow of recordings of one task, each an `ltc.trace/1`.
     fn compile(&self, task: &Task) -> Compiled;
 

@@ -4,6 +4,7 @@
 //! holds that every operation is at hand on each surface, or says why not.
 
 mod bundles;
+mod checked;
 mod compile;
 mod compiler_views;
 mod docs;

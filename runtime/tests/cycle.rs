@@ -38,6 +38,11 @@ impl Compiler for Fake {
         json::parse(text.as_bytes()).map(|value| (vec![value], Vec::new())).map_err(|_| vec![finding(Severity::Error)])
     }
 
+    fn hints(&self, hints: &Value, place: &str) -> Vec<Finding> {
+        let is_wrong = hints.get("wrong").is_some();
+        if is_wrong { vec![Finding { place: format!("{place}/wrong"), ..finding(Severity::Error) }] } else { Vec::new() }
+    }
+
     fn compile(&self, task: &Task) -> Compiled {
         let last = task.traces.last().and_then(|trace| trace.get("output")).and_then(Value::as_str).unwrap_or_default();
         if last.is_empty() {

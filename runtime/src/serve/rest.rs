@@ -37,7 +37,8 @@ pub fn router(service: &Arc<Service>, allowed: Allowed, largest: usize) -> Route
     let no_such_method =
         || async { answer(StatusCode::METHOD_NOT_ALLOWED, &refusal_value(&Refusal::new(Code::Invalid, "the path has no such method"))) };
     let api = api.fallback(unknown).method_not_allowed_fallback(no_such_method).layer(from_fn_with_state(allowed, guarded));
-    Router::new().nest(API, api).with_state(service.clone())
+    // What is nested does not have this one.
+    Router::new().nest(API, api).route("/api/", axum::routing::any(unknown)).with_state(service.clone())
 }
 
 async fn openapi_document() -> Response {

@@ -2,7 +2,7 @@
 
 use super::compiler_views::{
     AddTrace, AddedTraces, CompileTraces, CompiledView, DiffWorkflowVersions, Difference, ExplainTraces, Explanation, ListWorkflowVersions,
-    RecompileWorkflow, VerifyWorkflow, VersionList, edited,
+    RecompileWorkflow, VerifyWorkflow, VersionList, edited, edits, escaped,
 };
 use super::refusal::Code;
 use super::workflows::{VersionView, parsed};
@@ -43,6 +43,30 @@ impl Service {
             work(compiler.as_ref())
         });
         done.await.map_err(|_| Refusal::new(Code::Broken, "the compiler broke down over this: that is a mistake of the compiler"))
+    }
+
+    /// What is wrong with the hints for one server, which stand at `place`. Without a compiler it is only seen that they are hints at all.
+    pub(super) fn bad_hints(&self, hints: Option<&Exact>, place: &str) -> Vec<Problem> {
+        let Some(Exact(hints)) = hints else { return Vec::new() };
+        match (hints, &self.compiler) {
+            (Value::Object(_) | Value::String(_), None) => Vec::new(),
+            (Value::Object(_) | Value::String(_), Some(compiler)) => compiler.hints(hints, place).iter().map(problem).collect(),
+            (other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)), _) => {
+                vec![Problem::new("bad-hints", place, format!("an object is expected, not a value of type {}", other.type_name()))]
+            }
+        }
+    }
+
+    /// The edits of hints, by server and key, each looked at; a `null` takes one away, whatever it is.
+    fn edits(&self, hints: Option<Exact>) -> Result<Object, Refusal> {
+        let given = edits(hints)?;
+        let mut problems = Vec::new();
+        for (server, edits) in given.iter() {
+            let kept = edits.as_object().into_iter().flat_map(Object::iter).filter(|(_, value)| !value.is_null());
+            let kept: Object = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+            problems.extend(self.bad_hints(Some(&Exact(kept.into())), &format!("/hints/{}", escaped(server))));
+        }
+        if problems.is_empty() { Ok(given) } else { Err(Refusal::because(Code::Invalid, problems)) }
     }
 
     /// The recordings of these names, with the hints of the registry under those of their own.
@@ -151,14 +175,12 @@ impl Service {
 /// What the compiler found wrong.
 pub(super) fn wrong(findings: &[Finding], otherwise: &str) -> Refusal {
     let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
-    let problem = |finding: &Finding| Problem {
-        code: finding.code,
-        place: finding.place.clone(),
-        message: finding.message.clone(),
-        help: finding.help.clone(),
-    };
     let problems: Vec<Problem> = errors.map(problem).collect();
     if problems.is_empty() { Refusal::new(Code::Invalid, otherwise) } else { Refusal::because(Code::Invalid, problems) }
+}
+
+fn problem(finding: &Finding) -> Problem {
+    Problem { code: finding.code, place: finding.place.clone(), message: finding.message.clone(), help: finding.help.clone() }
 }
 
 fn ids(given: Vec<String>) -> Vec<TraceId> {
@@ -168,7 +190,7 @@ fn ids(given: Vec<String>) -> Vec<TraceId> {
 
 pub(super) async fn compile(service: Arc<Service>, asked: CompileTraces, _: Caller) -> Result<CompiledView, Refusal> {
     let traces = ids(asked.trace_ids);
-    let own = edited(Object::default(), asked.hints)?;
+    let own = edited(Object::default(), &service.edits(asked.hints)?);
     let task = Task { name: asked.workflow_name, partial: asked.partial, ..service.task(&traces).await? };
     drafted(&service, task, traces, own, asked.dry_run).await
 }
@@ -179,14 +201,14 @@ pub(super) async fn recompile(service: Arc<Service>, asked: RecompileWorkflow, _
     let before = made_of.traces.into_iter().filter(|id| !without.contains(id)).map(|id| id.0.into());
     let traces = ids(before.chain(asked.trace_ids).collect());
     let kept = made_of.hints.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
-    let own = edited(kept, asked.hints)?;
+    let own = edited(kept, &service.edits(asked.hints)?);
     let task = Task { name: Some(record.name.into()), partial: asked.partial, ..service.task(&traces).await? };
     drafted(&service, task, traces, own, asked.dry_run).await
 }
 
 /// Compiles a task and keeps what comes of it as a draft, with what it was made of.
 async fn drafted(service: &Service, task: Task, traces: Vec<TraceId>, own: Object, dry_run: bool) -> Result<CompiledView, Refusal> {
-    let hints = edited(task.hints.clone(), Some(Exact(Value::Object(own.clone()))))?;
+    let hints = edited(task.hints.clone(), &own);
     let task = Task { hints, ..task };
     let compiled = service.busy(move |compiler| compiler.compile(&task)).await?;
     let Some(workflow) = compiled.usable() else { return Err(wrong(&compiled.findings, "nothing comes of these recordings")) };

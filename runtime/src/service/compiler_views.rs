@@ -3,6 +3,7 @@
 use super::workflows::{State, VersionView};
 use super::{Exact, Refusal};
 use crate::compiling::{Finding, Verified};
+use crate::problem::Problem;
 use crate::service::refusal::Code;
 use ltc_workflow::{Object, Value};
 use schemars::JsonSchema;
@@ -193,14 +194,30 @@ pub struct Difference {
     pub diff: String,
 }
 
+/// Edits of hints: an object of servers, each with an object.
+pub(super) fn edits(given: Option<Exact>) -> Result<Object, Refusal> {
+    let wrong = |place: String, found: &Value| {
+        let message = format!("an object is expected, not a value of type {}", found.type_name());
+        Refusal::because(Code::Invalid, vec![Problem::new("bad-hints", place, message)])
+    };
+    let Some(Exact(given)) = given else { return Ok(Object::default()) };
+    let servers = given.as_object().ok_or_else(|| wrong("/hints".to_owned(), &given))?;
+    match servers.iter().find(|(_, edits)| edits.as_object().is_none()) {
+        Some((server, other)) => Err(wrong(format!("/hints/{}", escaped(server)), other)),
+        None => Ok(servers.clone()),
+    }
+}
+
+/// A key as part of a JSON Pointer.
+pub(super) fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 /// `over` laid over `base`, server by server and key by key; null takes away.
-pub(super) fn edited(mut base: Object, over: Option<Exact>) -> Result<Object, Refusal> {
-    let wrong = || Refusal::new(Code::Invalid, "`hints` are an object of servers, each with an object of hints");
-    let Some(Exact(over)) = over else { return Ok(base) };
-    for (server, edits) in over.as_object().ok_or_else(wrong)?.iter() {
-        let edits = edits.as_object().ok_or_else(wrong)?;
+pub(super) fn edited(mut base: Object, over: &Object) -> Object {
+    for (server, edits) in over.iter() {
         let mut hints = base.get(server).and_then(Value::as_object).cloned().unwrap_or_default();
-        for (key, value) in edits.iter() {
+        for (key, value) in edits.as_object().into_iter().flat_map(Object::iter) {
             match value {
                 Value::Null => drop(hints.remove(key)),
                 value => hints.insert(key.clone(), value.clone()),
@@ -208,7 +225,7 @@ pub(super) fn edited(mut base: Object, over: Option<Exact>) -> Result<Object, Re
         }
         base.insert(server.clone(), Value::Object(hints));
     }
-    Ok(base)
+    base
 }
 
 #[cfg(test)]
@@ -222,12 +239,13 @@ mod tests {
         let base = value(r#"{"a":{"inputs":["x"],"keep":["k"]},"b":{"note":"n"}}"#);
         let base = base.as_object().expect("an object").clone();
         let over = value(r#"{"a":{"keep":null,"inputs":["y"]},"c":{"ignore":["z"]}}"#);
-        let edited = |over| edited(base.clone(), over).map(Value::Object);
+        let edited = |over| edits(over).map(|over| Value::Object(edited(base.clone(), &over)));
         let expected = value(r#"{"a":{"inputs":["y"]},"b":{"note":"n"},"c":{"ignore":["z"]}}"#);
         assert_eq!(edited(Some(Exact(over))), Ok(expected));
         assert_eq!(edited(None), Ok(Value::Object(base.clone())));
-        for bad in ["[]", "{\"a\":1}", "7"] {
-            assert!(edited(Some(Exact(value(bad)))).is_err(), "{bad}");
+        for (bad, place) in [("[]", "/hints"), ("{\"a/b\":1}", "/hints/a~1b"), ("7", "/hints")] {
+            let refused = edited(Some(Exact(value(bad)))).expect_err(bad);
+            assert_eq!(refused.problems.iter().map(|problem| problem.place.as_str()).collect::<Vec<_>>(), [place]);
         }
     }
 }

@@ -1,19 +1,15 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
+use super::checked::{called, schema, violations};
 use super::{
-    Caller, Refusal, Service, compile, compiler_views, docs, exact, people, people_views, query, query_views, run_views, runs,
-    server_views, servers, story, story_views, traces, workflows,
+    Caller, Refusal, Service, compile, compiler_views, docs, people, people_views, query, query_views, run_views, runs, server_views,
+    servers, story, story_views, traces, workflows,
 };
-use crate::approximate::{Inexact, to_serde};
-use crate::problem::Problem;
 use crate::service::refusal::Code;
-use crate::text;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use ltc_workflow::Value;
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use schemars::Schema;
 use std::sync::Arc;
 
 /// An operation.
@@ -105,17 +101,12 @@ impl Operation {
     /// # Errors
     /// The reason why it was not done.
     pub async fn call(&self, service: &Arc<Service>, input: &Value, caller: Caller) -> Result<Value, Refusal> {
+        let problems = violations(self, input);
+        if !problems.is_empty() {
+            return Err(Refusal::because(Code::Invalid, problems));
+        }
         (self.call)(service.clone(), input.clone(), caller).await
     }
-}
-
-pub(super) fn schema<T: JsonSchema>() -> Schema {
-    // Everything in one piece: some clients do not follow references.
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    SchemaGenerator::new(settings).into_root_schema_for::<T>()
 }
 
 /// One line of the list: from JSON to the function and back.
@@ -135,31 +126,6 @@ macro_rules! operation {
             },
         }
     };
-}
-
-async fn called<I: DeserializeOwned + JsonSchema, O: Serialize>(
-    input: Value,
-    function: impl AsyncFnOnce(I) -> Result<O, Refusal>,
-) -> Result<Value, Refusal> {
-    let read = match exact::read(&input) {
-        Ok(read) => read,
-        Err(why) => return Err(misread(&schema::<I>().to_value(), &input, why)),
-    };
-    let output = function(read).await?;
-    exact::write(&output).map_err(|why| Refusal::new(Code::Broken, why))
-}
-
-/// All that is wrong with an input that cannot be read, with its places; where the schema finds nothing, what its reader said.
-fn misread(schema: &serde_json::Value, input: &Value, why: String) -> Refusal {
-    let Ok(validator) = jsonschema::validator_for(schema) else { return Refusal::new(Code::Invalid, why) };
-    let input = to_serde(input, Inexact::Nearest);
-    let problem = |error: jsonschema::ValidationError<'_>| {
-        let place = error.instance_path().to_string();
-        let place = if place.is_empty() { "/".to_owned() } else { place };
-        Problem::new("invalid-input", place, text::one_line(&error.to_string()))
-    };
-    let problems: Vec<Problem> = validator.iter_errors(&input).map(problem).collect();
-    if problems.is_empty() { Refusal::new(Code::Invalid, text::one_line(&why)) } else { Refusal::because(Code::Invalid, problems) }
 }
 
 use Surface::{At, Exempt};

@@ -70,18 +70,6 @@ impl AddMcpServer {
         exact::read(&input.into()).map_err(wrong)
     }
 
-    pub(super) fn spoken(&self) -> Spoken {
-        Spoken {
-            transport: self.transport.clone(),
-            command: self.command.clone(),
-            args: self.args.clone(),
-            env: self.env.clone(),
-            cwd: self.cwd.clone(),
-            url: self.url.clone(),
-            headers: self.headers.clone(),
-        }
-    }
-
     /// The change that makes a server that is there this one.
     pub(super) fn into_update(self) -> UpdateMcpServer {
         UpdateMcpServer {
@@ -98,20 +86,6 @@ impl AddMcpServer {
             tags: Some(self.tags),
             compile_hints: Some(self.compile_hints),
             metadata: Some(self.metadata),
-        }
-    }
-}
-
-impl UpdateMcpServer {
-    pub(super) fn spoken(&self) -> Spoken {
-        Spoken {
-            transport: self.transport.clone(),
-            command: self.command.clone(),
-            args: self.args.clone(),
-            env: self.env.clone(),
-            cwd: self.cwd.clone(),
-            url: self.url.clone(),
-            headers: self.headers.clone(),
         }
     }
 }

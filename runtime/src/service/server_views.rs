@@ -2,6 +2,7 @@
 
 use super::Exact;
 use super::refusal::Place;
+use super::server_said::Spoken;
 use crate::servers::{transport_kind, write_transport};
 use crate::store::ServerRecord;
 use ltc_workflow::Value;
@@ -142,92 +143,101 @@ pub struct GetMcpServer {
     pub server_name: String,
 }
 
-/// What `add_mcp_server` takes.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AddMcpServer {
-    /// Its name: letters, digits, `-`, `_` and `.`.
-    pub name: String,
-    /// What it is for.
-    #[serde(default)]
-    pub description: Option<String>,
-    /// How it is reached: `stdio`, `http` or `sse`. It follows from `command` or `url` where it is left out; only `sse` has to be said.
-    #[serde(default, alias = "type")]
-    pub transport: Option<String>,
-    /// The program that is started.
-    #[serde(default)]
-    pub command: Option<String>,
-    /// Its arguments.
-    #[serde(default)]
-    pub args: Option<Vec<String>>,
-    /// Variables that are set for it; `${VARIABLE}` is the environment, and no value may be a secret itself.
-    #[serde(default)]
-    pub env: Option<BTreeMap<String, String>>,
-    /// The folder that it runs in.
-    #[serde(default)]
-    pub cwd: Option<String>,
-    /// The URL that it listens at.
-    #[serde(default)]
-    pub url: Option<String>,
-    /// Headers of every request; `${VARIABLE}` is the environment, and no value may be a secret itself.
-    #[serde(default)]
-    pub headers: Option<BTreeMap<String, String>>,
-    /// Whether it is connected to before anybody asks.
-    #[serde(default)]
-    pub auto_connect: bool,
-    /// Words that it is found by.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// What the compiler is told about its tools: `ltc schema hints`.
-    #[serde(default)]
-    pub compile_hints: Option<Exact>,
-    /// Whatever else is to be kept with it.
-    #[serde(default)]
-    pub metadata: Option<Exact>,
+/// The inputs of what says how a server is reached; with serde's `flatten` there would be no `deny_unknown_fields`, and numbers in `metadata` would be rounded.
+macro_rules! reached {
+    ($(#[$about:meta])* $name:ident { $($(#[$before:meta])* $first:ident: $first_kind:ty,)* } { $($(#[$more:meta])* $field:ident: $kind:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$before])* pub $first: $first_kind,)*
+            /// How it is reached: `stdio`, `http` or `sse`. It follows from `command` or `url` where it is left out; only `sse` has to be said.
+            #[serde(default, alias = "type")]
+            pub transport: Option<String>,
+            /// The program that is started.
+            #[serde(default)]
+            pub command: Option<String>,
+            /// Its arguments.
+            #[serde(default)]
+            pub args: Option<Vec<String>>,
+            /// Variables that are set for it; `${VARIABLE}` is the environment, and no value may be a secret itself.
+            #[serde(default)]
+            pub env: Option<BTreeMap<String, String>>,
+            /// The folder that it runs in.
+            #[serde(default)]
+            pub cwd: Option<String>,
+            /// The URL that it listens at.
+            #[serde(default)]
+            pub url: Option<String>,
+            /// Headers of every request; `${VARIABLE}` is the environment, and no value may be a secret itself.
+            #[serde(default)]
+            pub headers: Option<BTreeMap<String, String>>,
+            $($(#[$more])* pub $field: $kind,)*
+        }
+
+        impl $name {
+            /// How the server is said to be reached.
+            pub(super) fn spoken(&self) -> Spoken {
+                Spoken {
+                    transport: self.transport.clone(),
+                    command: self.command.clone(),
+                    args: self.args.clone(),
+                    env: self.env.clone(),
+                    cwd: self.cwd.clone(),
+                    url: self.url.clone(),
+                    headers: self.headers.clone(),
+                }
+            }
+        }
+    };
 }
 
-/// What `update_mcp_server` takes. What is left out stays as it is; `null` takes away.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UpdateMcpServer {
-    /// The server's name.
-    pub server_name: String,
-    /// What it is for.
-    #[serde(default, deserialize_with = "given")]
-    pub description: Option<Option<String>>,
-    /// How it is reached: `stdio`, `http` or `sse`. Where one part of the way to it is given, the whole way is.
-    #[serde(default, alias = "type")]
-    pub transport: Option<String>,
-    /// The program that is started.
-    #[serde(default)]
-    pub command: Option<String>,
-    /// Its arguments.
-    #[serde(default)]
-    pub args: Option<Vec<String>>,
-    /// Variables that are set for it.
-    #[serde(default)]
-    pub env: Option<BTreeMap<String, String>>,
-    /// The folder that it runs in.
-    #[serde(default)]
-    pub cwd: Option<String>,
-    /// The URL that it listens at.
-    #[serde(default)]
-    pub url: Option<String>,
-    /// Headers of every request.
-    #[serde(default)]
-    pub headers: Option<BTreeMap<String, String>>,
-    /// Whether it is connected to before anybody asks.
-    #[serde(default)]
-    pub auto_connect: Option<bool>,
-    /// Words that it is found by, in place of those that it has.
-    #[serde(default)]
-    pub tags: Option<Vec<String>>,
-    /// What the compiler is told about its tools.
-    #[serde(default, deserialize_with = "given")]
-    pub compile_hints: Option<Option<Exact>>,
-    /// Whatever else is to be kept with it.
-    #[serde(default, deserialize_with = "given")]
-    pub metadata: Option<Option<Exact>>,
+reached! {
+    /// What `add_mcp_server` takes.
+    AddMcpServer {
+        /// Its name: letters, digits, `-`, `_` and `.`.
+        name: String,
+        /// What it is for.
+        #[serde(default)]
+        description: Option<String>,
+    } {
+        /// Whether it is connected to before anybody asks.
+        #[serde(default)]
+        auto_connect: bool,
+        /// Words that it is found by.
+        #[serde(default)]
+        tags: Vec<String>,
+        /// What the compiler is told about its tools: `ltc schema hints`.
+        #[serde(default)]
+        compile_hints: Option<Exact>,
+        /// Whatever else is to be kept with it.
+        #[serde(default)]
+        metadata: Option<Exact>,
+    }
+}
+
+reached! {
+    /// What `update_mcp_server` takes. What is left out stays as it is, and `null` takes away; where one part of the way to it is given, the whole way is.
+    UpdateMcpServer {
+        /// The server's name.
+        server_name: String,
+        /// What it is for.
+        #[serde(default, deserialize_with = "given")]
+        description: Option<Option<String>>,
+    } {
+        /// Whether it is connected to before anybody asks.
+        #[serde(default)]
+        auto_connect: Option<bool>,
+        /// Words that it is found by, in place of those that it has.
+        #[serde(default)]
+        tags: Option<Vec<String>>,
+        /// What the compiler is told about its tools.
+        #[serde(default, deserialize_with = "given")]
+        compile_hints: Option<Option<Exact>>,
+        /// Whatever else is to be kept with it.
+        #[serde(default, deserialize_with = "given")]
+        metadata: Option<Option<Exact>>,
+    }
 }
 
 /// What is there, also where it is `null`.

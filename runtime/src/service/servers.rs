@@ -146,7 +146,7 @@ pub(super) async fn get(service: Arc<Service>, asked: GetMcpServer, _: Caller) -
 pub(super) async fn add(service: Arc<Service>, asked: AddMcpServer, _: Caller) -> Result<McpServerView, Refusal> {
     let mut problems = Vec::new();
     problems.extend(bad_name(&asked.name));
-    problems.extend(bad_hints(asked.compile_hints.as_ref()));
+    problems.extend(service.bad_hints(asked.compile_hints.as_ref(), "/compile_hints"));
     let transport = spoken(&asked.name, &asked.spoken(), &mut problems);
     let Some(transport) = transport.filter(|_| problems.is_empty()) else { return Err(Refusal::because(Code::Invalid, problems)) };
     let entry = ServerEntry {
@@ -166,7 +166,7 @@ pub(super) async fn add(service: Arc<Service>, asked: AddMcpServer, _: Caller) -
 
 pub(super) async fn update(service: Arc<Service>, asked: UpdateMcpServer, _: Caller) -> Result<McpServerView, Refusal> {
     service.mcp_server(&asked.server_name).await?;
-    let mut problems = bad_hints(asked.compile_hints.as_ref().and_then(Option::as_ref)).into_iter().collect::<Vec<_>>();
+    let mut problems = service.bad_hints(asked.compile_hints.as_ref().and_then(Option::as_ref), "/compile_hints");
     let said = asked.spoken();
     let transport = if said == Spoken::default() { None } else { spoken(&asked.server_name, &said, &mut problems) };
     if !problems.is_empty() {
@@ -339,16 +339,6 @@ fn bad_name(name: &str) -> Option<Problem> {
     let message = format!("`{}` is no name for a server", text::one_line(name));
     let help = format!("a name has up to {LONGEST_NAME} letters, digits, `-`, `_` and `.`, and begins with a letter or a digit");
     Some(Problem::new("bad-name", "/name", message).help(help))
-}
-
-/// The compiler knows all that hints may say; here it is seen that they are hints at all.
-fn bad_hints(hints: Option<&Exact>) -> Option<Problem> {
-    match &hints?.0 {
-        Value::Object(_) | Value::String(_) => None,
-        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
-            Some(Problem::new("bad-hints", "/compile_hints", format!("an object is expected, not a value of type {}", other.type_name())))
-        }
-    }
 }
 
 /// How a server is reached, from what was said; what is wrong goes to `problems`.
