@@ -3,10 +3,18 @@
 
 #![cfg(unix)]
 
+#[path = "record/conversation.rs"]
+#[allow(dead_code)] // Each test uses its part.
+mod conversation;
 #[path = "../runtime/tests/support/postgres.rs"]
 #[allow(dead_code)] // It has more than is used here.
 mod postgres;
+#[path = "support/served.rs"]
+#[allow(dead_code)] // Each test uses its part.
+mod served;
 mod support;
+#[path = "cycle/walk.rs"]
+mod walk;
 
 use ltc_workflow::{Value, json};
 use std::path::PathBuf;
@@ -172,5 +180,31 @@ fn a_solution_that_is_killed_goes_on_where_it_was_and_does_nothing_twice() {
         let resumed = place.ltc(&["resume", id]);
         assert_eq!((resumed.code, resumed.stdout.trim()), (0, "\"x\""), "{resumed:?}");
         assert_eq!(place.done() - before, 1);
+    }
+}
+
+#[test]
+fn the_cycle_is_walked_by_tools_over_stdio() {
+    walk::walk(&mut walk::Stdio::new(None));
+}
+
+#[test]
+fn the_cycle_is_walked_by_tools_over_stdio_on_postgresql() {
+    if let Some(server) = postgres::Postgres::shared() {
+        let database = server.database();
+        walk::walk(&mut walk::Stdio::new(Some(database.address())));
+    }
+}
+
+#[test]
+fn the_cycle_is_walked_by_tools_over_http() {
+    walk::walk(&mut walk::Http::new(None));
+}
+
+#[test]
+fn the_cycle_is_walked_by_tools_over_http_on_postgresql() {
+    if let Some(server) = postgres::Postgres::shared() {
+        let database = server.database();
+        walk::walk(&mut walk::Http::new(Some(database.address())));
     }
 }

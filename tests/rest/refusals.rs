@@ -231,7 +231,7 @@ fn a_server_that_is_not_there_or_cannot_be_started_is_said_to_be_so() {
         ("POST /api/compile", r#"{"trace_ids":["none-such"],"hints":[]}"#, 422, "/hints"),
         ("POST /api/compile", r#"{"trace_ids":["none-such"],"hints":{"a/b":{"keeps":["t"]}}}"#, 422, "/hints/a~1b/keeps"),
         ("POST /api/compile", r#"{"trace_ids":["none-such"],"hints":{"a":{"keeps":null}}}"#, 404, "none-such"),
-        ("POST /api/compile", r#"{"trace_ids":[]}"#, 422, "no recording"),
+        ("POST /api/compile", r#"{"trace_ids":[]}"#, 422, "/trace_ids"),
         ("POST /api/workflows/echo/invoke", r#"{"version":7}"#, 404, "7"),
         ("PUT /api/workflows/echo/state", r#"{"state":"gone"}"#, 422, "/state"),
     ] {

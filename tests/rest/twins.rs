@@ -97,6 +97,12 @@ impl Twins {
         };
         let shown = |value: &Value| json::to_string_pretty(&neutral(&without_trace(value)));
         assert_eq!(shown(&over_rest), shown(&over_mcp), "{name} {input}: {status}");
+        if status == 200 {
+            let schema = jsonschema::validator_for(&operation.output_schema()).expect("a schema");
+            let output = serde_json::from_str(&json::to_string(&over_rest)).expect("JSON");
+            let errors: Vec<String> = schema.iter_errors(&output).map(|error| format!("{}: {error}", error.instance_path())).collect();
+            assert!(errors.is_empty(), "{name} {input} gives what its schema does not allow: {errors:?}");
+        }
         let has_failed = over_rest.get("status").and_then(Value::as_str) == Some("failed");
         assert_eq!(
             status != 200 || has_failed && operation.kind == Kind::Runs,

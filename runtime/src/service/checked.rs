@@ -8,8 +8,9 @@ use crate::service::refusal::Code;
 use crate::text;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
-use ltc_workflow::Value;
+use ltc_workflow::{Number, Value};
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,25 +18,73 @@ use smol_str::SmolStr;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+/// The JSON Schema of what is read: a field that may be left out is not required.
 pub(super) fn schema<T: JsonSchema>() -> Schema {
+    of::<T>(SchemaSettings::draft2020_12())
+}
+
+/// The JSON Schema of what is written: a field that is left out where it says nothing is not required.
+pub(super) fn written<T: JsonSchema>() -> Schema {
+    of::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn of<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     // Everything in one piece: some clients do not follow references.
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+    let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        settings.transforms.push(Box::new(RecursiveTransform(bounded)));
     });
     SchemaGenerator::new(settings).into_root_schema_for::<T>()
+}
+
+/// Says how large a number may be that is read into so many bits.
+fn bounded(schema: &mut Schema) {
+    let largest = match schema.get("format").and_then(serde_json::Value::as_str) {
+        Some("uint8") => u64::from(u8::MAX),
+        Some("uint32") => u64::from(u32::MAX),
+        Some("uint64" | "uint") => u64::MAX,
+        Some(_) | None => return,
+    };
+    if schema.get("maximum").is_none() {
+        schema.insert("maximum".to_owned(), largest.into());
+    }
 }
 
 pub(super) async fn called<I: DeserializeOwned + JsonSchema, O: Serialize>(
     input: Value,
     function: impl AsyncFnOnce(I) -> Result<O, Refusal>,
 ) -> Result<Value, Refusal> {
+    let input = whole(&schema::<I>().to_value(), input);
     let read = match exact::read(&input) {
         Ok(read) => read,
         Err(why) => return Err(misread(&schema::<I>().to_value(), &input, why)),
     };
     let output = function(read).await?;
     exact::write(&output).map_err(|why| Refusal::new(Code::Broken, why))
+}
+
+/// The input with `5` for `5.0` where an integer is wanted: to JSON Schema they are the same, and some clients know no integers.
+fn whole(schema: &serde_json::Value, input: Value) -> Value {
+    let Value::Object(mut fields) = input else { return input };
+    let is_integer = |field: &str| {
+        let kind = &schema["properties"][field]["type"];
+        kind == "integer" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "integer"))
+    };
+    let is_fraction = |value: &Value| value.as_number().is_some_and(|number| !number.is_integer());
+    let found: Vec<SmolStr> =
+        fields.iter().filter(|(name, value)| is_fraction(value) && is_integer(name)).map(|(name, _)| name.clone()).collect();
+    for name in found {
+        let digits = fields
+            .get(&name)
+            .and_then(Value::as_number)
+            .and_then(|number| Some(number.as_str().split_once('.')?))
+            .filter(|(_, rest)| !rest.is_empty() && rest.bytes().all(|digit| digit == b'0'));
+        if let Some(whole) = digits.and_then(|(whole, _)| Number::parse(whole)) {
+            fields.insert(name, Value::Number(whole));
+        }
+    }
+    Value::Object(fields)
 }
 
 /// All that is wrong with an input that cannot be read, with its places; where the schema finds nothing, what its reader said.
@@ -91,6 +140,18 @@ pub(super) fn violations(operation: &Operation, input: &Value) -> Vec<Problem> {
 mod tests {
     use super::*;
     use ltc_workflow::json;
+
+    #[test]
+    fn whole_numbers_are_integers_however_they_are_written() {
+        let whole = |input: &str| {
+            let operation = Operation::named("list_runs").expect("an operation");
+            json::to_string(&whole(&operation.input_schema(), json::parse(input.as_bytes()).expect("JSON in a test")))
+        };
+        assert_eq!(whole(r#"{"limit":50.00,"after":"5.0"}"#), r#"{"limit":50,"after":"5.0"}"#);
+        for other in [r#"{"limit":5.01}"#, r#"{"limit":5}"#, r#"{"unknown":5.0}"#, r#"{"limit":5e3}"#] {
+            assert_eq!(whole(other), other);
+        }
+    }
 
     #[test]
     fn what_breaks_a_schema_is_told_with_its_place_and_large_values_are_not_looked_at() {

@@ -49,6 +49,7 @@ pub struct AddedTraces {
 #[serde(deny_unknown_fields)]
 pub struct CompileTraces {
     /// The recordings, of one task.
+    #[schemars(length(min = 1), inner(length(min = 1)))]
     pub trace_ids: Vec<String>,
     /// The workflow's name; it follows from the task where this is left out.
     #[serde(default)]
@@ -115,6 +116,7 @@ pub struct CompiledView {
 #[serde(deny_unknown_fields)]
 pub struct ExplainTraces {
     /// The recordings, of one task.
+    #[schemars(length(min = 1), inner(length(min = 1)))]
     pub trace_ids: Vec<String>,
     /// Whether a run that ended in the middle counts up to there.
     #[serde(default)]

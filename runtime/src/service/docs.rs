@@ -3,7 +3,6 @@
 use super::refusal::Code;
 use super::{Caller, Refusal, Service, exact};
 use crate::documentation::{Document, Documentation, Found, Section};
-use crate::problem::Problem;
 use crate::text;
 use ltc_workflow::Value;
 use ltc_workflow::nearest::nearest;
@@ -174,9 +173,6 @@ fn listed(documentation: &Documentation) -> DocList {
 }
 
 fn searched(documentation: &Documentation, asked: &SearchDocs) -> Result<DocsFound, Refusal> {
-    if asked.query.trim().is_empty() {
-        return Err(Refusal::because(Code::Invalid, vec![Problem::new("invalid-input", "/query", "there is nothing to look for")]));
-    }
     if let Some(name) = &asked.document {
         named(documentation, name)?;
     }

@@ -1,6 +1,6 @@
 //! The list of operations: the one place where an operation gets its name, its words and its surfaces.
 
-use super::checked::{called, schema, violations};
+use super::checked::{called, schema, violations, written};
 use super::{
     Caller, Refusal, Service, compile, compiler_views, docs, people, people_views, query, query_views, run_views, runs, server_views,
     servers, story, story_views, traces, workflows,
@@ -120,7 +120,7 @@ macro_rules! operation {
             command: $command,
             rest: $rest,
             input: schema::<$input>,
-            output: schema::<$output>,
+            output: written::<$output>,
             call: |service, input, caller| {
                 async move { called::<$input, $output>(input, |input| $function(service, input, caller)).await }.boxed()
             },

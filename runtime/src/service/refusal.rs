@@ -66,7 +66,7 @@ impl Code {
 
 /// The JSON Schema of a refusal.
 pub fn refusal_schema() -> serde_json::Value {
-    super::checked::schema::<Refusal>().to_value()
+    super::checked::written::<Refusal>().to_value()
 }
 
 impl Refusal {

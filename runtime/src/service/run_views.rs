@@ -57,6 +57,7 @@ pub struct ListRuns {
     pub limit: Option<u32>,
     /// `next` of the page before.
     #[serde(default)]
+    #[schemars(regex(pattern = "^-?[0-9]{1,15}@"))]
     pub after: Option<String>,
 }
 

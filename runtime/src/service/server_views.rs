@@ -153,6 +153,7 @@ macro_rules! reached {
             $($(#[$before])* pub $first: $first_kind,)*
             /// How it is reached: `stdio`, `http` or `sse`. It follows from `command` or `url` where it is left out; only `sse` has to be said.
             #[serde(default, alias = "type")]
+            #[schemars(extend("enum" = ["stdio", "http", "streamable-http", "sse", null]))]
             pub transport: Option<String>,
             /// The program that is started.
             #[serde(default)]
@@ -196,6 +197,7 @@ reached! {
     /// What `add_mcp_server` takes.
     AddMcpServer {
         /// Its name: letters, digits, `-`, `_` and `.`.
+        #[schemars(regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"))]
         name: String,
         /// What it is for.
         #[serde(default)]

@@ -27,6 +27,7 @@ pub struct ListWorkflows {
     pub limit: Option<u32>,
     /// `next` of the page before.
     #[serde(default)]
+    #[schemars(regex(pattern = "@[0-9]{1,9}$"))]
     pub after: Option<String>,
 }
 

@@ -81,6 +81,8 @@ fn responses(operation: &Operation) -> Value {
     json!({
         "200": { "description": "It was done.", "content": { "application/json": { "schema": operation.output_schema() } } },
         "400": refusal("The request cannot be read."),
+        "401": refusal("A token is needed."),
+        "403": refusal("The `Host` or `Origin` is none of those that may come."),
         "404": refusal("There is nothing of that name."),
         "409": refusal("It is in a state in which this cannot be done."),
         "413": refusal("The body is too large."),
