@@ -46,7 +46,7 @@ pub use people_views::{
     AvailableWork, CheckResolution, ClaimAndResolve, ClaimEscalation, Escalate, EscalateAndWait, EscalationView, GetAvailableWork,
 };
 pub use query_views::{
-    CompareWorkflows, CountRuns, CountedFrom, Durations, ExplainFailures, FailureCause, FailureCauses, GroupBy, OrderBy, RankSteps,
+    CompareWorkflows, CountRuns, CountedFrom, Durations, Every, ExplainFailures, FailureCause, FailureCauses, GroupBy, OrderBy, RankSteps,
     RunCountView, RunCounts, StepCost, StepRanking, WorkflowComparison, WorkflowFiguresView,
 };
 pub use recording::Recording;

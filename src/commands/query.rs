@@ -23,9 +23,12 @@ enum Question {
         /// Only runs that stand so: queued, running, waiting, done, failed or cancelled
         #[arg(long, value_name = "STATUS")]
         status: Option<String>,
-        /// What is counted for itself: workflow, status, and day or hour; separated by commas
+        /// What is counted for itself: workflow, status or both, separated by commas
         #[arg(long, value_name = "WHAT", value_delimiter = ',', default_values = ["workflow", "status"])]
         by: Vec<String>,
+        /// Count each day or hour for itself
+        #[arg(long, value_name = "day|hour")]
+        every: Option<String>,
         #[command(flatten)]
         page: Page,
         #[command(flatten)]
@@ -150,9 +153,9 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         Ok(print_list(&list, key, ("next_offset", "--offset"), line, report))
     };
     let done = match &arguments.question {
-        Question::Runs { which, status, by, page, store } => {
+        Question::Runs { which, status, by, every, page, store } => {
             let by = by.iter().map(|by| Value::from(by.as_str())).collect();
-            let input = which.input(page, [("status", said(status.as_ref())), ("group_by", Some(by))]);
+            let input = which.input(page, [("status", said(status.as_ref())), ("group_by", Some(by)), ("every", said(every.as_ref()))]);
             list(store, "count_runs", input, "counts", count)
         }
         Question::Workflows { which, order, page, store } => {

@@ -200,7 +200,7 @@ fn every_route_and_its_tool_give_the_same() {
     twins.step("escalate_to_human", r#"{"role":"clerk","message":"Which?","priority":9}"#);
 
     twins.step("count_runs", "{}");
-    twins.step("count_runs", r#"{"group_by":["workflow","status"],"since":"1h"}"#);
+    twins.step("count_runs", r#"{"group_by":["workflow","status"],"every":"day","since":"1h"}"#);
     twins.step("count_runs", r#"{"since":"soon"}"#);
     twins.step("compare_workflows", r#"{"order_by":"name"}"#);
     twins.step("explain_failures", "{}");

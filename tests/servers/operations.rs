@@ -141,7 +141,7 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
         (r#"{"name":"","command":"c"}"#, "/name"),
         (r#"{"name":"x"}"#, ""),
         (r#"{"name":"x","command":"c","url":"http://h/"}"#, ""),
-        (r#"{"name":"x","url":"http://h/","transport":"ws"}"#, "/type"),
+        (r#"{"name":"x","url":"http://h/","transport":"ws"}"#, "/transport"),
         (r#"{"name":"x","url":"http://h/","transport":"stdio"}"#, "/transport"),
         (r#"{"name":"x","command":"c","transport":"sse"}"#, "/transport"),
         (r#"{"name":"x","command":"c","headers":{"a":"b"}}"#, "/headers"),

@@ -93,14 +93,34 @@ fn misread(schema: &serde_json::Value, input: &Value, why: String) -> Refusal {
     let input = to_serde(input, Inexact::Nearest);
     // Of what takes no field at all, a schema says less than the reader.
     let is_telling = |error: &ValidationError<'_>| !matches!(error.kind(), ValidationErrorKind::FalseSchema);
-    let problems: Vec<Problem> = validator.iter_errors(&input).filter(is_telling).map(violation).collect();
+    let problems: Vec<Problem> = validator.iter_errors(&input).filter(is_telling).map(|error| violation(schema, &error)).collect();
     if problems.is_empty() { Refusal::new(Code::Invalid, text::one_line(&why)) } else { Refusal::because(Code::Invalid, problems) }
 }
 
-fn violation(error: ValidationError<'_>) -> Problem {
+/// What breaks `schema`, in words.
+fn violation(schema: &serde_json::Value, error: &ValidationError<'_>) -> Problem {
+    use ValidationErrorKind::{AnyOf, Enum, OneOfNotValid};
     let place = error.instance_path().to_string();
-    let place = if place.is_empty() { "/".to_owned() } else { place };
-    Problem::new("invalid-input", place, text::one_line(&error.to_string()))
+    let field = place.split('/').nth(1).unwrap_or_default();
+    let mut words = Vec::new();
+    if matches!(error.kind(), AnyOf { .. } | Enum { .. } | OneOfNotValid { .. }) {
+        known_words(&schema["properties"][field], &mut words);
+    }
+    let said = if words.is_empty() {
+        error.to_string()
+    } else {
+        let given = error.instance().as_ref();
+        format!("{} is none of {}", given.as_str().map_or_else(|| given.to_string(), |word| format!("`{word}`")), words.join(", "))
+    };
+    Problem::new("invalid-input", if place.is_empty() { "/" } else { &place }, text::one_line(&said))
+}
+
+/// The words that a schema takes, where it takes some words only.
+fn known_words(schema: &serde_json::Value, words: &mut Vec<String>) {
+    let listed = schema["enum"].as_array().into_iter().flatten().chain(schema.get("const"));
+    words.extend(listed.filter_map(serde_json::Value::as_str).map(str::to_owned));
+    let below = ["oneOf", "anyOf"].into_iter().filter_map(|key| schema[key].as_array()).flatten();
+    below.chain(schema.get("items")).for_each(|schema| known_words(schema, words));
 }
 
 /// Where an input breaks the schema. Unknown fields are told by who reads it, since some have a second name; and patterns by who knows what they mean.
@@ -133,13 +153,29 @@ pub(super) fn violations(operation: &Operation, input: &Value) -> Vec<Problem> {
         use ValidationErrorKind::{AdditionalProperties, FalseSchema, Pattern};
         !matches!(error.kind(), AdditionalProperties { .. } | FalseSchema | Pattern { .. })
     };
-    validator.iter_errors(&input).filter(is_ours).map(violation).collect()
+    validator.iter_errors(&input).filter(is_ours).map(|error| violation(schema, &error)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use ltc_workflow::json;
+
+    #[test]
+    fn who_uses_another_word_is_told_those_that_there_are() {
+        let told = |operation: &str, input: &str| {
+            let operation = Operation::named(operation).expect("an operation");
+            let problems = violations(operation, &json::parse(input.as_bytes()).expect("JSON in a test"));
+            problems.into_iter().map(|problem| format!("{} {}", problem.place, problem.message)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("list_runs", r#"{"status":"gone"}"#),
+            ["/status `gone` is none of queued, running, waiting, done, failed, cancelled"]
+        );
+        assert_eq!(told("count_runs", r#"{"group_by":["status","step"]}"#), ["/group_by/1 `step` is none of workflow, status"]);
+        let transports = "/transport `ws` is none of stdio, http, streamable-http, sse";
+        assert_eq!(told("add_mcp_server", r#"{"name":"a","transport":"ws"}"#), [transports]);
+    }
 
     #[test]
     fn whole_numbers_are_integers_however_they_are_written() {

@@ -26,6 +26,7 @@ pub struct AddTrace {
     pub task: Option<String>,
     /// The structured input of what was done, where the recording does not say.
     #[serde(default)]
+    #[schemars(extend("type" = ["object", "null"]))]
     pub input: Option<Exact>,
     /// The workflow that it may become, or that it stands in for.
     #[serde(default)]
@@ -56,6 +57,7 @@ pub struct CompileTraces {
     pub workflow_name: Option<String>,
     /// Hints by server, over those of the recordings and the registry, key by key; `null` takes one away.
     #[serde(default)]
+    #[schemars(extend("type" = ["object", "null"], "additionalProperties" = { "type": "object" }))]
     pub hints: Option<Exact>,
     /// Whether a run that ended in the middle is compiled up to there.
     #[serde(default)]
@@ -82,6 +84,7 @@ pub struct RecompileWorkflow {
     pub without_trace_ids: Vec<String>,
     /// Edits of its hints: by server, key by key; `null` takes one away.
     #[serde(default)]
+    #[schemars(extend("type" = ["object", "null"], "additionalProperties" = { "type": "object" }))]
     pub hints: Option<Exact>,
     /// Whether a run that ended in the middle is compiled up to there.
     #[serde(default)]

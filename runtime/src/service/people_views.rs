@@ -35,6 +35,7 @@ macro_rules! asking {
             pub priority: u8,
             /// The JSON Schema of the answer, where it has one.
             #[serde(default)]
+            #[schemars(extend("type" = ["object", "boolean", "null"]))]
             pub form: Option<Exact>,
             $($(#[$more])* pub $field: $kind,)*
         }

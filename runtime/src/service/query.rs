@@ -6,16 +6,14 @@
 
 use super::pages;
 use super::query_views::{
-    CompareWorkflows, CountRuns, CountedFrom, Durations, ExplainFailures, FailureCause, FailureCauses, GroupBy, OrderBy, RankSteps,
+    CompareWorkflows, CountRuns, CountedFrom, Durations, Every, ExplainFailures, FailureCause, FailureCauses, GroupBy, OrderBy, RankSteps,
     RunCountView, RunCounts, StepCost, StepRanking, WorkflowComparison, WorkflowFiguresView,
 };
-use super::refusal::Code;
 use super::story::Clocked;
 use super::story_views::{EscalationSummary, RoleView, SummarizeEscalations};
 use super::window::times;
 use super::{Caller, Refusal, Service};
 use crate::clock::Moment;
-use crate::problem::Problem;
 use crate::store::{Asking, Counting, FailedRun, RunId, Status, Took, WorkflowFigures};
 use smol_str::SmolStr;
 use std::cmp::Reverse;
@@ -46,15 +44,10 @@ fn part<T>(mut all: Vec<T>, offset: Option<u32>, limit: Option<u32>, usual: u32)
 
 pub(super) async fn count_runs(service: Arc<Service>, asked: CountRuns, _: Caller) -> Result<RunCounts, Refusal> {
     let by = |wanted: GroupBy| asked.group_by.contains(&wanted);
-    let every = match (by(GroupBy::Day), by(GroupBy::Hour)) {
-        (true, true) => {
-            let problem = Problem::new("invalid-input", "/group_by", "runs are counted by `day` or by `hour`, not by both");
-            return Err(Refusal::because(Code::Invalid, vec![problem]));
-        }
-        (true, false) => Some(86_400_000),
-        (false, true) => Some(3_600_000),
-        (false, false) => None,
-    };
+    let every = asked.every.map(|every| match every {
+        Every::Day => 86_400_000,
+        Every::Hour => 3_600_000,
+    });
     let (limit, offset) = (pages::limit(asked.limit, 100), asked.offset.unwrap_or(0));
     let counting = Counting {
         runs: asked.window()?,

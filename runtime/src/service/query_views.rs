@@ -23,17 +23,23 @@ impl From<Took> for Durations {
     }
 }
 
-/// What counts are split by.
+/// What is counted for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupBy {
-    /// The workflow.
+    /// Each workflow.
     Workflow,
-    /// How runs stand.
+    /// Runs that stand alike.
     Status,
-    /// The day on which they were asked for, UTC.
+}
+
+/// A stretch of time, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Every {
+    /// A day.
     Day,
-    /// The hour in which they were asked for, UTC.
+    /// An hour.
     Hour,
 }
 
@@ -43,9 +49,12 @@ of_runs! {
         /// Only runs that stand so.
         #[serde(default)]
         status: Option<RunStatus>,
-        /// What is counted for itself: `workflow`, `status`, and `day` or `hour`; without any, all runs are one count.
+        /// What is counted for itself: `workflow`, `status` or both; without any, all runs are one count.
         #[serde(default)]
         group_by: Vec<GroupBy>,
+        /// Whether each day or hour in which runs were asked for is counted for itself.
+        #[serde(default)]
+        every: Option<Every>,
         /// How many counts at most, 100 where it is left out.
         #[serde(default)]
         #[schemars(range(min = 1, max = 1000))]

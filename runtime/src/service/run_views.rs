@@ -17,6 +17,7 @@ pub struct InvokeWorkflow {
     pub version: Option<u32>,
     /// Its input: an object that fits the workflow's input schema.
     #[serde(default)]
+    #[schemars(extend("type" = ["object", "null"]))]
     pub input: Option<Exact>,
     /// Whether to return the id of the run at once instead of waiting for its end.
     #[serde(default, rename = "async")]

@@ -1,10 +1,11 @@
-//! How a server is said to be reached: by what an operation takes, and by an entry of a `.mcp.json`; and the words for how it was found.
+//! How a server is said to be reached: by what an operation takes, and by an entry of a `.mcp.json`; and how it is shown.
 
 use super::refusal::Code;
-use super::server_views::{AddMcpServer, McpServerStatus, UpdateMcpServer};
-use super::{Refusal, exact};
+use super::server_views::{AddMcpServer, McpServerStatus, McpServerSummary, McpServerView, UpdateMcpServer};
+use super::{Exact, Refusal, exact};
 use crate::problem::Problem;
-use crate::store::ServerStatus;
+use crate::servers::{transport_kind, write_transport};
+use crate::store::{ServerRecord, ServerStatus};
 use ltc_workflow::{Object, Value};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
@@ -86,6 +87,45 @@ impl AddMcpServer {
             tags: Some(self.tags),
             compile_hints: Some(self.compile_hints),
             metadata: Some(self.metadata),
+        }
+    }
+}
+
+impl From<ServerRecord> for McpServerSummary {
+    fn from(record: ServerRecord) -> McpServerSummary {
+        let tool_count = record.tools.as_ref().and_then(Value::as_array).map(<[Value]>::len);
+        McpServerSummary {
+            name: record.entry.name.0.into(),
+            description: record.entry.description,
+            transport: transport_kind(&record.entry.transport).to_owned(),
+            auto_connect: record.entry.auto_connect,
+            tags: record.entry.tags.into_iter().map(Into::into).collect(),
+            status: record.status.into(),
+            tool_count,
+            last_error: record.last_error,
+            last_connected_at: record.last_connected_at.map(|at| at.to_string()),
+        }
+    }
+}
+
+impl From<ServerRecord> for McpServerView {
+    fn from(record: ServerRecord) -> McpServerView {
+        let entry = record.entry;
+        McpServerView {
+            name: entry.name.0.into(),
+            description: entry.description,
+            transport: transport_kind(&entry.transport).to_owned(),
+            configuration: Exact(Value::Object(write_transport(&entry.transport))),
+            auto_connect: entry.auto_connect,
+            tags: entry.tags.into_iter().map(Into::into).collect(),
+            compile_hints: entry.compile_hints.map(Exact),
+            metadata: entry.metadata.map(Exact),
+            status: record.status.into(),
+            tools: record.tools.map(Exact),
+            last_error: record.last_error,
+            last_connected_at: record.last_connected_at.map(|at| at.to_string()),
+            created_at: record.created_at.to_string(),
+            updated_at: record.updated_at.to_string(),
         }
     }
 }

@@ -3,9 +3,6 @@
 use super::Exact;
 use super::refusal::Place;
 use super::server_said::Spoken;
-use crate::servers::{transport_kind, write_transport};
-use crate::store::ServerRecord;
-use ltc_workflow::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -211,6 +208,7 @@ reached! {
         tags: Vec<String>,
         /// What the compiler is told about its tools: `ltc schema hints`.
         #[serde(default)]
+        #[schemars(extend("type" = ["object", "string", "null"]))]
         compile_hints: Option<Exact>,
         /// Whatever else is to be kept with it.
         #[serde(default)]
@@ -235,6 +233,7 @@ reached! {
         tags: Option<Vec<String>>,
         /// What the compiler is told about its tools.
         #[serde(default, deserialize_with = "given")]
+        #[schemars(extend("type" = ["object", "string", "null"]))]
         compile_hints: Option<Option<Exact>>,
         /// Whatever else is to be kept with it.
         #[serde(default, deserialize_with = "given")]
@@ -308,6 +307,7 @@ pub struct CallMcpTool {
     pub tool_name: String,
     /// The arguments: an object.
     #[serde(default)]
+    #[schemars(extend("type" = ["object", "null"]))]
     pub arguments: Option<Exact>,
     /// After how many seconds nobody waits for the answer any more.
     #[serde(default)]
@@ -332,6 +332,7 @@ pub struct McpToolResult {
 #[serde(deny_unknown_fields)]
 pub struct ImportMcpServers {
     /// A document like `.mcp.json`. Beside what reaches it, a server may have `description`, `tags`, `auto_connect`, `compile_hints` and `metadata`.
+    #[schemars(extend("type" = "object"))]
     pub document: Exact,
     /// Whether servers that are there already become those of the document; else they stay and are refused.
     #[serde(default)]
@@ -359,43 +360,4 @@ pub struct RefusedServer {
     /// All that is wrong with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Place>,
-}
-
-impl From<ServerRecord> for McpServerSummary {
-    fn from(record: ServerRecord) -> McpServerSummary {
-        let tool_count = record.tools.as_ref().and_then(Value::as_array).map(<[Value]>::len);
-        McpServerSummary {
-            name: record.entry.name.0.into(),
-            description: record.entry.description,
-            transport: transport_kind(&record.entry.transport).to_owned(),
-            auto_connect: record.entry.auto_connect,
-            tags: record.entry.tags.into_iter().map(Into::into).collect(),
-            status: record.status.into(),
-            tool_count,
-            last_error: record.last_error,
-            last_connected_at: record.last_connected_at.map(|at| at.to_string()),
-        }
-    }
-}
-
-impl From<ServerRecord> for McpServerView {
-    fn from(record: ServerRecord) -> McpServerView {
-        let entry = record.entry;
-        McpServerView {
-            name: entry.name.0.into(),
-            description: entry.description,
-            transport: transport_kind(&entry.transport).to_owned(),
-            configuration: Exact(Value::Object(write_transport(&entry.transport))),
-            auto_connect: entry.auto_connect,
-            tags: entry.tags.into_iter().map(Into::into).collect(),
-            compile_hints: entry.compile_hints.map(Exact),
-            metadata: entry.metadata.map(Exact),
-            status: record.status.into(),
-            tools: record.tools.map(Exact),
-            last_error: record.last_error,
-            last_connected_at: record.last_connected_at.map(|at| at.to_string()),
-            created_at: record.created_at.to_string(),
-            updated_at: record.updated_at.to_string(),
-        }
-    }
 }
