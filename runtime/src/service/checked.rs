@@ -97,6 +97,9 @@ fn misread(schema: &serde_json::Value, input: &Value, why: String) -> Refusal {
     if problems.is_empty() { Refusal::new(Code::Invalid, text::one_line(&why)) } else { Refusal::because(Code::Invalid, problems) }
 }
 
+/// The one field that has a second name, which no schema shows: the `type` of a server in a `.mcp.json` is its `transport`.
+const SECOND_NAME: &str = "type";
+
 /// What breaks `schema`, in words.
 fn violation(schema: &serde_json::Value, error: &ValidationError<'_>) -> Problem {
     use ValidationErrorKind::{AnyOf, Enum, OneOfNotValid};
@@ -123,7 +126,7 @@ fn known_words(schema: &serde_json::Value, words: &mut Vec<String>) {
     below.chain(schema.get("items")).for_each(|schema| known_words(schema, words));
 }
 
-/// Where an input breaks the schema. Unknown fields are told by who reads it, since some have a second name; and patterns by who knows what they mean.
+/// Where an input breaks the schema. Patterns are told by who knows what they mean.
 pub(super) fn violations(operation: &Operation, input: &Value) -> Vec<Problem> {
     static VALIDATORS: LazyLock<BTreeMap<&'static str, (serde_json::Value, Option<Validator>)>> = LazyLock::new(|| {
         let compiled = |operation: &Operation| {
@@ -149,9 +152,10 @@ pub(super) fn violations(operation: &Operation, input: &Value) -> Vec<Problem> {
         }
         other => to_serde(other, Inexact::Nearest),
     };
-    let is_ours = |error: &ValidationError<'_>| {
-        use ValidationErrorKind::{AdditionalProperties, FalseSchema, Pattern};
-        !matches!(error.kind(), AdditionalProperties { .. } | FalseSchema | Pattern { .. })
+    let is_ours = |error: &ValidationError<'_>| match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => unexpected.iter().any(|field| field != SECOND_NAME),
+        ValidationErrorKind::FalseSchema | ValidationErrorKind::Pattern { .. } => false,
+        _ => true,
     };
     validator.iter_errors(&input).filter(is_ours).map(|error| violation(schema, &error)).collect()
 }

@@ -203,7 +203,11 @@ impl Client {
         self.last += 1;
         let params = self.with_meta(params);
         let text = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{method}","params":{params}}}"#, self.last);
-        let key = if method.starts_with("tasks/") { "taskId" } else { "name" };
+        let key = match method {
+            "resources/read" => "uri",
+            method if method.starts_with("tasks/") => "taskId",
+            _ => "name",
+        };
         let name = at(&value(&params), &format!("/{key}")).as_str().unwrap_or_default().to_owned();
         let Way::Http(http) = &mut self.way else { panic!("it is HTTP") };
         let mut messages = tokio::time::timeout(LIMIT, http.post(self.era, method, &name, &text)).await.expect("an answer in time");

@@ -4,6 +4,7 @@
 
 mod changes;
 mod client;
+mod documents;
 mod ends;
 mod hostile;
 mod http;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         people::an_answer_wakes_who_waits,
         changes::a_deployment_in_another_process_is_heard_of_in_both_eras,
         changes::a_deployment_is_heard_of_over_http_too,
+        documents::documents_are_resources_of_one_server,
         hostile::odd_arguments_change_nothing_and_stay_what_they_are,
         hostile::what_is_no_message_is_answered_and_the_next_one_works,
         http::without_the_token_nobody_gets_anywhere,
