@@ -4,7 +4,7 @@ mod support;
 
 use ltc_workflow::{Value, json, yaml};
 use std::path::PathBuf;
-use support::{Ended, Folder, ended, ended_with_stdin, ltc};
+use support::{Ended, Folder, ended, ended_with_stdin, ltc, unruly};
 
 fn demo() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo/late-orders.json")
@@ -295,4 +295,73 @@ fn messages_are_for_machines_where_that_is_asked() {
         assert!(["severity", "code", "place", "message"].iter().all(|key| message.get(key).and_then(Value::as_str).is_some()), "{line}");
     }
     assert!(refused.stderr.starts_with(r#"{"severity":"error","#), "{}", refused.stderr);
+}
+
+#[test]
+fn the_documentation_is_there_without_a_store() {
+    let home = Folder::new();
+    let docs = |arguments: &[&str]| {
+        ended(ltc(["docs"]).args(arguments).env("LTC_HOME", home.path()).env("LTC_STORE", "postgres://nowhere.invalid/x"))
+    };
+    let list = done(docs(&[]));
+    assert!(
+        ["guide", "language", "compiler", "runtime", "changelog"]
+            .iter()
+            .all(|name| list.stdout.contains(&format!("\n{name}  ")) || list.stdout.starts_with(name)),
+        "{}",
+        list.stdout
+    );
+    let found = done(docs(&["search", "resume", "a", "run", "after", "a", "crash", "--limit", "1"]));
+    assert!(found.stdout.contains("ltc resume") || found.stdout.contains("journal"), "{}", found.stdout);
+    let read = done(docs(&["read", "guide", "recording"]));
+    assert!(read.stdout.starts_with("## Recording\n") && !read.stdout.contains("## Recordings that it reads"), "{}", read.stdout);
+    assert_eq!(done(docs(&["read", "changelog"])).stdout, include_str!("../CHANGELOG.md"));
+    fails(&docs(&["read", "guides"]), 1, &["not-found", "guide, "]);
+    fails(&docs(&["read", "guide", "recordin"]), 1, &["perhaps `recording` is meant"]);
+    assert_eq!(std::fs::read_dir(home.path()).expect("a folder").count(), 0, "nothing is kept");
+}
+
+const SECRET: &str = "hunter2-hunter2";
+
+#[test]
+fn what_was_run_is_counted_compared_and_explained() {
+    let folder = Folder::new();
+    let at = |arguments: &[&str]| ended(ltc(arguments).env("LTC_HOME", folder.path()).current_dir(folder.path()));
+    let failing = "workflow: w\nversion: 1\ninputs: { n: { type: integer } }\nsteps:\n  - id: each\n    for: { each: i, in: \"${{ [1, 0] }}\" }\n    steps:\n      - id: nap\n        wait: 1ms\n      - id: cut\n        set: { x: \"${{ 10 / (i * inputs.n) }}\" }\noutput: \"${{ inputs.n }}\"\n";
+    let fine = "workflow: fine\nversion: 1\nsteps: []\noutput: \"\\u001b[31mred\"\n";
+    folder.file("w.yaml", failing);
+    folder.file("fine.yaml", fine);
+    for id in ["f1", "f2"] {
+        assert_eq!(at(&["run", "w.yaml", "--id", id, "--input", r#"{"n":3}"#]).code, 1, "{id}");
+    }
+    assert_eq!(at(&["run", "fine.yaml", "--id", "d1"]).code, 0);
+    let secret =
+        unruly("secrets: [PIN]\nsteps:\n  - id: tell\n    call: u/fail\n    with: { words: \"it is ${{ secrets.PIN }}\" }\noutput: 1\n");
+    folder.file("secret.yaml", &format!("workflow: secret\nversion: 1\n{secret}"));
+    assert_eq!(
+        ended(ltc(["run", "secret.yaml", "--id", "s1"]).env("LTC_HOME", folder.path()).env("PIN", SECRET).current_dir(folder.path())).code,
+        1
+    );
+    for question in [&["failures"][..], &["run", "s1"]] {
+        let told = done(at(&[&["query", "--json"], question].concat())).stdout;
+        assert!(told.contains("[secret PIN]") && !told.contains(SECRET), "{told}");
+    }
+    let counts = done(at(&["query", "runs"])).stdout;
+    assert_eq!(counts.lines().map(str::trim).collect::<Vec<_>>(), ["1  fine  done", "1  secret  failed", "2  w  failed"]);
+    let compared = done(at(&["query", "workflows"])).stdout;
+    assert!(compared.starts_with("w  2 runs, 0 done, 2 failed (100 %)"), "{compared}");
+    let causes = done(at(&["query", "failures", "--workflow", "w", "--json"])).stdout;
+    let causes = json::parse(causes.as_bytes()).expect("JSON");
+    let cause = causes.get("causes").and_then(|causes| causes.at(0)).cloned().expect("a cause");
+    assert_eq!(
+        (cause.get("step").and_then(Value::as_str), cause.get("run_ids").map(json::to_string).as_deref()),
+        (Some("each/cut"), Some(r#"["f2","f1"]"#))
+    );
+    let steps = done(at(&["query", "steps"])).stdout;
+    assert!(steps.contains("each/nap  4 times, 0 failed, from timer"), "{steps}");
+    let story = json::parse(done(at(&["query", "run", "d1"])).stdout.as_bytes()).expect("JSON");
+    assert!(story.get("status").and_then(Value::as_str) == Some("done") && !json::to_string(&story).contains("red"), "no value is shown");
+    fails(&at(&["query", "runs", "--since", "soon"]), 3, &["/since", "is no time", "24h"]);
+    fails(&at(&["query", "workflows", "--order", "size"]), 3, &["`size` is none of failed,"]);
+    fails(&at(&["query", "run", "none"]), 1, &["no run `none`"]);
 }

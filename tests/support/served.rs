@@ -128,8 +128,8 @@ impl Served {
              mcp-method: tools/call\r\nmcp-name: {tool}\r\n"
         );
         let answer = self.exchange(&format!("POST /mcp/{server}"), &headers, message.as_bytes());
-        let data = answer.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).filter(|data| !data.is_empty());
-        let body = if answer.body.starts_with('{') { answer.body.as_str() } else { data.last().unwrap_or_default() };
+        let mut data = answer.body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).filter(|data| !data.is_empty());
+        let body = if answer.body.starts_with('{') { answer.body.as_str() } else { data.next_back().unwrap_or_default() };
         let answer = json::parse(body.as_bytes()).unwrap_or_else(|error| panic!("{tool}: {error}: {}", answer.body));
         let result = answer.get("result").unwrap_or_else(|| panic!("{tool}: {}", json::to_string(&answer)));
         let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);

@@ -55,7 +55,7 @@ pub(super) async fn called<I: DeserializeOwned + JsonSchema, O: Serialize>(
     input: Value,
     function: impl AsyncFnOnce(I) -> Result<O, Refusal>,
 ) -> Result<Value, Refusal> {
-    let input = whole(&schema::<I>().to_value(), input);
+    let input = whole(|| schema::<I>().to_value(), input);
     let read = match exact::read(&input) {
         Ok(read) => read,
         Err(why) => return Err(misread(&schema::<I>().to_value(), &input, why)),
@@ -65,23 +65,20 @@ pub(super) async fn called<I: DeserializeOwned + JsonSchema, O: Serialize>(
 }
 
 /// The input with `5` for `5.0` where an integer is wanted: to JSON Schema they are the same, and some clients know no integers.
-fn whole(schema: &serde_json::Value, input: Value) -> Value {
+fn whole(schema: impl FnOnce() -> serde_json::Value, input: Value) -> Value {
     let Value::Object(mut fields) = input else { return input };
-    let is_integer = |field: &str| {
-        let kind = &schema["properties"][field]["type"];
-        kind == "integer" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "integer"))
+    let without_zeros = |value: &Value| {
+        let (whole, rest) = value.as_number()?.as_str().split_once('.')?;
+        if rest.bytes().all(|digit| digit == b'0') { Number::parse(whole) } else { None }
     };
-    let is_fraction = |value: &Value| value.as_number().is_some_and(|number| !number.is_integer());
-    let found: Vec<SmolStr> =
-        fields.iter().filter(|(name, value)| is_fraction(value) && is_integer(name)).map(|(name, _)| name.clone()).collect();
-    for name in found {
-        let digits = fields
-            .get(&name)
-            .and_then(Value::as_number)
-            .and_then(|number| Some(number.as_str().split_once('.')?))
-            .filter(|(_, rest)| !rest.is_empty() && rest.bytes().all(|digit| digit == b'0'));
-        if let Some(whole) = digits.and_then(|(whole, _)| Number::parse(whole)) {
-            fields.insert(name, Value::Number(whole));
+    let found: Vec<(SmolStr, Number)> = fields.iter().filter_map(|(name, value)| Some((name.clone(), without_zeros(value)?))).collect();
+    if !found.is_empty() {
+        let schema = schema();
+        for (name, number) in found {
+            let kind = &schema["properties"][name.as_str()]["type"];
+            if kind == "integer" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "integer")) {
+                fields.insert(name, Value::Number(number));
+            }
         }
     }
     Value::Object(fields)
@@ -185,7 +182,7 @@ mod tests {
     fn whole_numbers_are_integers_however_they_are_written() {
         let whole = |input: &str| {
             let operation = Operation::named("list_runs").expect("an operation");
-            json::to_string(&whole(&operation.input_schema(), json::parse(input.as_bytes()).expect("JSON in a test")))
+            json::to_string(&whole(|| operation.input_schema(), json::parse(input.as_bytes()).expect("JSON in a test")))
         };
         assert_eq!(whole(r#"{"limit":50.00,"after":"5.0"}"#), r#"{"limit":50,"after":"5.0"}"#);
         for other in [r#"{"limit":5.01}"#, r#"{"limit":5}"#, r#"{"unknown":5.0}"#, r#"{"limit":5e3}"#] {

@@ -167,13 +167,19 @@ fn causes(failed: Vec<FailedRun>) -> Vec<FailureCause> {
     causes
 }
 
+/// A step of a workflow, in all its rounds and attempts, and what its time is counted from.
+type StepOf = (SmolStr, String, CountedFrom);
+
+/// How long a step took once, whether it failed, and in which run.
+type End = (i64, bool, RunId);
+
 pub(super) async fn rank_steps(service: Arc<Service>, asked: RankSteps, _: Caller) -> Result<StepRanking, Refusal> {
     let newest = pages::limit(asked.runs, RUNS);
     let mut events = service.driver.store().step_events(asked.window()?, newest, MOST_EVENTS + 1).await?;
     let is_complete = !pages::cut(&mut events, MOST_EVENTS);
     let mut runs: BTreeSet<RunId> = BTreeSet::new();
     let mut clocked = Clocked::default();
-    let mut ends: BTreeMap<(SmolStr, String, CountedFrom), Vec<(i64, bool, RunId)>> = BTreeMap::new();
+    let mut ends: BTreeMap<StepOf, Vec<End>> = BTreeMap::new();
     for event in events {
         if runs.insert(event.run.clone()) {
             clocked = Clocked::beginning(event.created_at);
@@ -189,7 +195,7 @@ pub(super) async fn rank_steps(service: Arc<Service>, asked: RankSteps, _: Calle
     Ok(StepRanking { runs: runs.len(), is_complete, steps, next_offset })
 }
 
-fn cost((workflow, step, counted_from): (SmolStr, String, CountedFrom), mut ends: Vec<(i64, bool, RunId)>) -> Option<StepCost> {
+fn cost((workflow, step, counted_from): StepOf, mut ends: Vec<End>) -> Option<StepCost> {
     ends.sort();
     let at = |place: usize| ends.get(place.saturating_sub(1)).map(|(took, _, _)| *took);
     let count = ends.len();

@@ -37,6 +37,9 @@ async fn some_runs(store: &dyn Store) {
     create(store, NewRun { workflow: "a\0b".into(), created_at: Moment(2 * DAY), ..new_run("q") }).await;
 }
 
+/// From when, which workflow, which status, how many.
+type Counted = (Option<i64>, Option<String>, Option<Status>, u64);
+
 fn counting() -> Counting {
     Counting { limit: 100, ..Counting::default() }
 }
@@ -45,7 +48,7 @@ pub async fn runs_are_counted_as_they_stand(place: Place) {
     let store = place.open().await;
     assert_eq!(store.count_runs(counting()).await, Ok(Vec::new()));
     some_runs(&*store).await;
-    let counted = async |counting: Counting| -> Vec<(Option<i64>, Option<String>, Option<Status>, u64)> {
+    let counted = async |counting: Counting| -> Vec<Counted> {
         let counts = store.count_runs(counting).await.expect("counts");
         let parts = |count: ltc_runtime::store::RunCount| {
             (count.from.map(|from| from.0), count.workflow.map(|name| name.to_string()), count.status, count.runs)
