@@ -327,7 +327,7 @@ const SECRET: &str = "hunter2-hunter2";
 fn what_was_run_is_counted_compared_and_explained() {
     let folder = Folder::new();
     let at = |arguments: &[&str]| ended(ltc(arguments).env("LTC_HOME", folder.path()).current_dir(folder.path()));
-    let failing = "workflow: w\nversion: 1\ninputs: { n: { type: integer } }\nsteps:\n  - id: each\n    for: { each: i, in: \"${{ [1, 0] }}\" }\n    steps:\n      - id: nap\n        wait: 1ms\n      - id: cut\n        set: { x: \"${{ 10 / (i * inputs.n) }}\" }\noutput: \"${{ inputs.n }}\"\n";
+    let failing = "workflow: w\nversion: 1\ninputs: { n: { type: integer } }\nsteps:\n  - id: each\n    for: { each: i, in: \"${{ [inputs.n, 0] }}\" }\n    steps:\n      - id: nap\n        wait: 1ms\n      - id: cut\n        set: { x: \"${{ {a: i}.b }}\" }\noutput: \"${{ inputs.n }}\"\n";
     let fine = "workflow: fine\nversion: 1\nsteps: []\noutput: \"\\u001b[31mred\"\n";
     folder.file("w.yaml", failing);
     folder.file("fine.yaml", fine);
@@ -358,7 +358,7 @@ fn what_was_run_is_counted_compared_and_explained() {
         (Some("each/cut"), Some(r#"["f2","f1"]"#))
     );
     let steps = done(at(&["query", "steps"])).stdout;
-    assert!(steps.contains("each/nap  4 times, 0 failed, from timer"), "{steps}");
+    assert!(steps.contains("each/nap  2 times, 0 failed, from timer"), "{steps}");
     let story = json::parse(done(at(&["query", "run", "d1"])).stdout.as_bytes()).expect("JSON");
     assert!(story.get("status").and_then(Value::as_str) == Some("done") && !json::to_string(&story).contains("red"), "no value is shown");
     fails(&at(&["query", "runs", "--since", "soon"]), 3, &["/since", "is no time", "24h"]);
