@@ -11,6 +11,7 @@ mod due;
 mod exit;
 mod files;
 mod interrupts;
+mod listening;
 mod mermaid;
 mod opened;
 mod progress;

@@ -6,11 +6,19 @@ mod support;
 mod conversation;
 #[path = "record/delay.rs"]
 mod delay;
+#[path = "record/door.rs"]
+mod door;
 #[path = "record/hostile.rs"]
 mod hostile;
+#[path = "record/http.rs"]
+mod http;
+#[path = "record/listening.rs"]
+mod listening;
 #[path = "record/many.rs"]
 mod many;
 #[path = "record/one.rs"]
 mod one;
 #[path = "record/recording.rs"]
 mod recording;
+#[path = "record/typed.rs"]
+mod typed;

@@ -2,17 +2,22 @@
 //!
 //! One server is passed through line for line (`through`), in whatever era of the protocol the two sides speak. Several are one server to the
 //! client (`merged`): names are made by a [`Naming`], ids are rewritten both ways, and a server that dies is that server's failure only. In both
-//! cases an [`Observer`] sees the calls where they leave for a server (`watch`), with the server's own names.
+//! cases an [`Observer`] sees the calls where they leave for a server (`watch`), with the server's own names. The client is the one that started this
+//! process, or each of those that come over HTTP (`listen`) has a relay of its own.
 
 #[cfg(feature = "http")]
 mod http;
 mod link;
+#[cfg(feature = "listen")]
+mod listen;
 mod merged;
 mod message;
 mod naming;
 mod through;
 mod watch;
 
+#[cfg(feature = "listen")]
+pub use listen::{Begin, Begun, Farewell, listen};
 pub use naming::{Gateway, Naming, Qualified, apart};
 pub use watch::{Call, Observer, Outcome};
 

@@ -30,6 +30,8 @@ mod token;
 mod tools;
 
 #[cfg(feature = "listen")]
+pub(crate) use http::{Allowed, LONGEST_ARRIVAL, arrived, bind};
+#[cfg(feature = "listen")]
 pub use http::{Listen, listen};
 #[cfg(feature = "listen")]
 pub use token::Token;

@@ -1,9 +1,13 @@
 //! `ltc record`: an MCP server in front of other MCP servers, which writes down the calls that pass.
 
+mod files;
+mod over_http;
+
 use crate::compiler;
 use crate::documents;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
+use crate::listening::Door;
 use crate::opened::{self, WithOurselves};
 use crate::progress::Progress;
 use crate::report::{Report, from_problem};
@@ -13,15 +17,15 @@ use clap::Args;
 use ltc_compiler::diagnostics::{Diagnostic, Severity};
 use ltc_runtime::environment::{Environment, ProcessEnvironment};
 use ltc_runtime::observe::Log;
-use ltc_runtime::record::{Described, FileSink, Recorder, Unusable};
+use ltc_runtime::record::{Described, FileSink, Recorder};
 use ltc_runtime::relay::{Client, Ended, Qualified, Relay};
 use ltc_runtime::secrets::Redactor;
 use ltc_runtime::servers::{Elsewhere, Endpoint, endpoints};
-use ltc_runtime::{clock, store};
 use ltc_workflow::document::Transport;
 use ltc_workflow::{Object, Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,9 +35,14 @@ const LEAST_SECRET: usize = 8;
 /// Stand in front of MCP servers, pass everything through, and write the calls down as a recording
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// The file that the recording goes to, behind those that are in it; without it a new file in the folder `recordings` of LTC_HOME
+    /// The file that the recording goes to as JSON lines, whatever it is called, behind those that are in it; with --listen each session has a file, FILE-1, FILE-2 and so on; without it a new file in the folder `recordings` of LTC_HOME
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Be a server over streamable HTTP, at /mcp of this address, each client with servers and a recording of its own; port 0 is any that is free; without it the client is the one that started this command
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    door: Door,
     /// A file like .mcp.json: the servers to stand in front of; where there are several, their tools are called server__tool
     #[arg(long, value_name = "FILE", required_unless_present = "command", conflicts_with = "command")]
     servers: Option<PathBuf>,
@@ -51,7 +60,7 @@ pub struct Arguments {
     command: Vec<String>,
 }
 
-/// Relays until the client leaves.
+/// Relays until the client leaves; where clients come over HTTP, until somebody ends it.
 pub fn run(arguments: &Arguments, report: &Report) -> Exit {
     let relayed = opened::threads(report).and_then(|threads| {
         let exit = threads.block_on(relaying(arguments, report));
@@ -60,6 +69,24 @@ pub fn run(arguments: &Arguments, report: &Report) -> Exit {
         exit
     });
     relayed.unwrap_or_else(|exit| exit)
+}
+
+/// What every relay of this command is made of.
+struct Setting {
+    servers: Vec<(SmolStr, Endpoint)>,
+    described: Vec<(SmolStr, Described)>,
+    task: Option<String>,
+    log: Arc<dyn Log>,
+}
+
+impl Setting {
+    /// A relay that records into `sink`.
+    fn relay(&self, sink: FileSink) -> std::io::Result<(Relay, Arc<Recorder>)> {
+        let recorder = Recorder::begin(Box::new(sink), self.task.as_deref(), self.described.clone(), self.log.clone())?;
+        let recorder = Arc::new(recorder);
+        let relay = Relay { servers: self.servers.clone(), naming: Arc::new(Qualified), observer: recorder.clone(), log: self.log.clone() };
+        Ok((relay, recorder))
+    }
 }
 
 async fn relaying(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
@@ -72,17 +99,24 @@ async fn relaying(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> 
     if let Some((_, first)) = described.first_mut() {
         first.secrets.extend(sensitive);
     }
-    let (path, sink) = sink(arguments, report)?;
-    let log: Arc<dyn Log> = progress.clone();
-    let begun = Recorder::begin(Box::new(sink), arguments.task.as_deref(), described, log.clone());
-    let recorder = begun.map_err(|error| unusable(&path, &error.to_string(), report))?;
-    let recorder = Arc::new(recorder);
+    let setting = Setting { servers, described, task: arguments.task.clone(), log: progress };
+    match arguments.listen {
+        Some(address) => over_http::relaying(setting, address, arguments, interrupts, report).await,
+        None => {
+            arguments.door.is_closed(report)?;
+            over_stdio(&setting, arguments, &mut interrupts, report).await
+        }
+    }
+}
+
+async fn over_stdio(setting: &Setting, arguments: &Arguments, interrupts: &mut Interrupts, report: &Report) -> Result<Exit, Exit> {
+    let (path, sink) = files::for_one(arguments.output.as_deref(), report)?;
+    let (relay, recorder) = setting.relay(sink).map_err(|error| files::unusable(&path, &error.to_string(), report))?;
     report.tell("recording", &format!("recording into {}", path.display()));
     let client = Client::of_this_process()
         .map_err(|error| said(&[Diagnostic::new(Severity::Error, "no-threads", "", error.to_string())], Exit::Failed, report))?;
-    let relay = Relay { servers, naming: Arc::new(Qualified), observer: recorder.clone(), log };
     let ended = relay.run(client, interrupts.next()).await;
-    report.tell("recorded", &format!("recorded {} into {}", super::count_calls(recorder.calls()), path.display()));
+    report.tell("recorded", &recorded(recorder.calls(), &path));
     match ended {
         Ok(Ended::Left) => Ok(Exit::Done),
         Ok(Ended::ServerGone(words)) => Err(said(&[Diagnostic::new(Severity::Error, "server-died", "", words)], Exit::Failed, report)),
@@ -91,6 +125,10 @@ async fn relaying(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> 
             Err(said(&[Diagnostic::new(Severity::Error, "connect-failed", "", message)], Exit::Failed, report))
         }
     }
+}
+
+fn recorded(calls: u64, path: &Path) -> String {
+    format!("recorded {} into {}", super::count_calls(calls), path.display())
 }
 
 /// How the servers are reached, by the names that the relay knows them by.
@@ -164,36 +202,4 @@ fn hints(path: &Path, arguments: &Arguments, transports: &BTreeMap<SmolStr, Tran
     };
     compiler::hints(&by_server).map_err(|problems| said(&placed(problems, path), Exit::Invalid, report))?;
     Ok(by_server.as_object().cloned().unwrap_or_default())
-}
-
-/// Where the recording goes. A file that another process records into is left to it.
-fn sink(arguments: &Arguments, report: &Report) -> Result<(PathBuf, FileSink), Exit> {
-    let path = match &arguments.output {
-        Some(path) => path.clone(),
-        None => {
-            let home =
-                store::default_path(&ProcessEnvironment).map_err(|error| unusable(Path::new("LTC_HOME"), &error.to_string(), report))?;
-            let folder = home.with_file_name("recordings");
-            std::fs::create_dir_all(&folder).map_err(|error| unusable(&folder, &error.to_string(), report))?;
-            folder.join(format!("{}.jsonl", clock::unique_name()))
-        }
-    };
-    let opened = match FileSink::open(&path) {
-        Err(Unusable::Taken) => {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let beside = path.with_file_name(format!("{stem}-{}.jsonl", clock::unique_name()));
-            FileSink::open(&beside).map(|sink| (beside, sink))
-        }
-        opened => opened.map(|sink| (path.clone(), sink)),
-    };
-    opened.map_err(|error| match error {
-        Unusable::Taken => unusable(&path, "another process records into it", report),
-        Unusable::Other => unusable(&path, "it is there, and no recording of `ltc record`", report),
-        Unusable::Io(error) => unusable(&path, &error.to_string(), report),
-    })
-}
-
-fn unusable(path: &Path, why: &str, report: &Report) -> Exit {
-    let message = format!("the recording cannot be written: {why}");
-    said(&[Diagnostic::new(Severity::Error, "cannot-write", path.display().to_string(), message)], Exit::Failed, report)
 }

@@ -1,19 +1,15 @@
 //! `ltc serve`: active workflows and questions as tools of MCP servers, and a worker for whatever run is due.
 
 use crate::exit::Exit;
-use crate::files;
 use crate::interrupts::Interrupts;
+use crate::listening::{Door, refused};
 use crate::opened::{self, Opened, ServerArguments, StoreArguments};
 use crate::progress::Progress;
-use crate::report::{Report, from_problem};
-use crate::traces::said;
+use crate::report::Report;
 use clap::Args;
-use ltc_compiler::diagnostics::{Diagnostic, Severity};
-use ltc_runtime::problem::Problem;
-use ltc_runtime::serve::{self, Listen, Token, Which};
+use ltc_runtime::serve::{self, Listen, Which};
 use ltc_runtime::service::Capacity;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -29,15 +25,8 @@ pub struct Arguments {
     /// Where to listen, each server at /mcp/NAME; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4117")]
     listen: SocketAddr,
-    /// A file with the token that clients show as `Authorization: Bearer …`; the variable LTC_TOKEN holds one too
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-    /// A name that clients call this server by, beside those of this machine
-    #[arg(long, value_name = "HOST")]
-    allow_host: Vec<String>,
-    /// A web page whose scripts may call this server
-    #[arg(long, value_name = "ORIGIN")]
-    allow_origin: Vec<String>,
+    #[command(flatten)]
+    door: Door,
     /// How many runs to work on at once; 0 leaves them to other processes
     #[arg(long, value_name = "N", default_value_t = Capacity::default().0)]
     workers: u32,
@@ -57,8 +46,8 @@ async fn serving(arguments: &Arguments, report: &Report) -> Result<Exit, Exit> {
     let mut interrupts = Interrupts::new();
     let progress = Arc::new(Progress::in_lines(report.clone()));
     let which = if arguments.only.is_empty() { Ok(Which::usual()) } else { Which::of(arguments.only.iter().map(String::as_str)) };
-    let which = which.map_err(|problem| problems(problem, Exit::Usage, report))?;
-    let listen = if arguments.stdio { None } else { Some(listen(arguments, report)?) };
+    let which = which.map_err(|why| refused(why, Exit::Usage, report))?;
+    let listen = if arguments.stdio { None } else { Some(arguments.door.at(arguments.listen, report)?) };
     let opened = opened::open(&arguments.store, &arguments.servers, &progress).await?;
     // The first interrupt ends the serving, then the work; the second one ends all at once.
     let (ending, ended) = watch::channel(false);
@@ -97,42 +86,15 @@ async fn is_true(mut flag: watch::Receiver<bool>) {
 
 async fn stdio(opened: &Opened, which: Which, ended: watch::Receiver<bool>, report: &Report) -> Result<Exit, Exit> {
     let served = serve::stdio(opened.service.clone(), which, is_true(ended)).await;
-    served.map(|()| Exit::Done).map_err(|problem| problems(problem, Exit::Failed, report))
+    served.map(|()| Exit::Done).map_err(|why| refused(why, Exit::Failed, report))
 }
 
 async fn over_http(opened: &Opened, listen: Listen, ended: watch::Receiver<bool>, report: &Report) -> Result<Exit, Exit> {
     let listening = serve::listen(opened.service.clone(), listen, is_true(ended)).await;
-    let (address, serving) = listening.map_err(|problem| problems(problem, Exit::Failed, report))?;
+    let (address, serving) = listening.map_err(|why| refused(why, Exit::Failed, report))?;
     for name in serve::names() {
         report.tell("listening", &format!("http://{address}/mcp/{name}"));
     }
     serving.await;
     Ok(Exit::Done)
-}
-
-fn problems(problem: Problem, exit: Exit, report: &Report) -> Exit {
-    said(&[from_problem(problem, Severity::Error)], exit, report)
-}
-
-fn listen(arguments: &Arguments, report: &Report) -> Result<Listen, Exit> {
-    let token = match &arguments.token_file {
-        Some(path) => Some(token_in(path, report)?),
-        None => std::env::var("LTC_TOKEN").ok().filter(|token| !token.is_empty()),
-    };
-    let token = token.map(|text| Token::new(&text)).transpose().map_err(|problem| problems(problem, Exit::Usage, report))?;
-    Ok(Listen {
-        token,
-        allowed_hosts: arguments.allow_host.clone(),
-        allowed_origins: arguments.allow_origin.clone(),
-        ..Listen::at(arguments.listen)
-    })
-}
-
-fn token_in(path: &Path, report: &Report) -> Result<String, Exit> {
-    let bytes = files::read(path).map_err(|problem| said(&[problem], Exit::Usage, report))?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        let problem = Diagnostic::new(Severity::Error, "bad-utf8", files::name(path), "the token is no text");
-        said(&[problem], Exit::Usage, report)
-    })?;
-    Ok(text.trim().to_owned())
 }

@@ -64,6 +64,22 @@ impl FileSink {
     }
 }
 
+impl FileSink {
+    /// A new file at `path`.
+    ///
+    /// # Errors
+    /// Where there is something already (`AlreadyExists`), or nothing can be written.
+    pub fn create(path: &Path) -> std::io::Result<FileSink> {
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create_new(true);
+        for_us_alone(&mut options);
+        let file = options.open(path)?;
+        // Nobody else knows of it yet, and a file system without locks has to do without.
+        let _ = file.try_lock();
+        Ok(FileSink { path: path.to_owned(), file, start: 0 })
+    }
+}
+
 /// What was recorded is for nobody else's eyes.
 #[cfg(unix)]
 fn for_us_alone(options: &mut OpenOptions) {

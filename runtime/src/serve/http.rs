@@ -25,6 +25,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 /// Where to listen, and who may come.
@@ -51,7 +52,7 @@ impl Listen {
 
 /// Who may come, where the protocol library does not look itself.
 #[derive(Clone)]
-pub(super) struct Allowed {
+pub(crate) struct Allowed {
     token: Option<Token>,
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -59,7 +60,7 @@ pub(super) struct Allowed {
 
 impl Allowed {
     /// Why a request with these headers is refused, if it is.
-    pub(super) fn refuses(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+    pub(crate) fn refuses(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
         let text = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
         let host = text(HOST).unwrap_or_default().to_ascii_lowercase();
         // A port behind the name, also behind an IPv6 address in brackets.
@@ -102,7 +103,7 @@ fn origins(listen: &Listen, address: SocketAddr) -> Vec<String> {
 /// How long a client of the older era may be silent before its session ends; a call that waits for a run is silent.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 /// How long a message may take to arrive.
-const LONGEST_ARRIVAL: Duration = Duration::from_secs(30);
+pub(crate) const LONGEST_ARRIVAL: Duration = Duration::from_secs(30);
 /// How long the answers of calls under way may take to leave when the server ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// How long connections may take to close after that.
@@ -119,18 +120,11 @@ pub async fn listen(
     listen: Listen,
     end: impl Future<Output = ()>,
 ) -> Result<(SocketAddr, impl Future<Output = ()>), Problem> {
-    if listen.token.is_none() && !listen.address.ip().to_canonical().is_loopback() {
-        let message = "others can reach this address: without a token, only loopback is listened on";
-        return Err(Problem::new("token-required", listen.address.to_string(), message).help("give a token, or listen on 127.0.0.1"));
-    }
-    let cannot = |error: std::io::Error| Problem::new("cannot-listen", listen.address.to_string(), error.to_string());
-    let listener = tokio::net::TcpListener::bind(listen.address).await.map_err(cannot)?;
-    let address = listener.local_addr().map_err(cannot)?;
+    let (listener, address, allowed) = bind(&listen).await?;
     let (ending, is_ending) = watch::channel(false);
     let registry = Registry::default();
     let config = config(&listen, address);
     let streams = config.cancellation_token.clone();
-    let allowed = Allowed { token: listen.token.clone(), hosts: hosts(&listen), origins: origins(&listen, address) };
     let api = rest::router(&service, allowed, listen.largest_body);
     let router = router(&service, &listen, &registry, &is_ending, &config).merge(api);
     let serving = async move {
@@ -150,6 +144,22 @@ pub async fn listen(
         }
     };
     Ok((address, serving))
+}
+
+/// A place where clients can come, its address, and who may.
+///
+/// # Errors
+/// `token-required` where others could reach the address, and `cannot-listen`.
+pub(crate) async fn bind(listen: &Listen) -> Result<(TcpListener, SocketAddr, Allowed), Problem> {
+    if listen.token.is_none() && !listen.address.ip().to_canonical().is_loopback() {
+        let message = "others can reach this address: without a token, only loopback is listened on";
+        return Err(Problem::new("token-required", listen.address.to_string(), message).help("give a token, or listen on 127.0.0.1"));
+    }
+    let cannot = |error: std::io::Error| Problem::new("cannot-listen", listen.address.to_string(), error.to_string());
+    let listener = TcpListener::bind(listen.address).await.map_err(cannot)?;
+    let address = listener.local_addr().map_err(cannot)?;
+    let allowed = Allowed { token: listen.token.clone(), hosts: hosts(listen), origins: origins(listen, address) };
+    Ok((listener, address, allowed))
 }
 
 fn config(listen: &Listen, address: SocketAddr) -> StreamableHttpServerConfig {
@@ -253,7 +263,7 @@ async fn exact_request(request: Request, guard: &Guard, wire: &Wire) -> Result<R
 }
 
 /// The bytes of a body; nothing where it is too large.
-pub(super) async fn arrived(body: Body, largest: usize) -> Result<Option<Vec<u8>>, axum::Error> {
+pub(crate) async fn arrived(body: Body, largest: usize) -> Result<Option<Vec<u8>>, axum::Error> {
     let mut bytes = Vec::new();
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
