@@ -257,7 +257,7 @@ fn hanging_up_cancels(context: &RequestContext<RoleServer>) -> bool {
     let is_http = context.extensions.get::<http::request::Parts>().is_some();
     #[cfg(not(feature = "listen"))]
     let is_http = false;
-    is_http && tasks::is_modern(context)
+    is_http && is_modern(context)
 }
 
 /// Nobody waits for the answer any more.
