@@ -97,14 +97,20 @@ pub(super) async fn renew(database: &dyn Database, lease: &Lease) -> Done<Vec<Re
 }
 
 pub(super) async fn unwanted(database: &dyn Database, worker: &WorkerId) -> Done<Vec<RunId>> {
-    let select = "SELECT id FROM runs WHERE worker = $1 AND status = 'running' AND cancel_requested = 1 ORDER BY id";
+    let select = "SELECT id FROM runs WHERE worker = $1 AND status = 'running' AND cancel_requested = 1";
     let rows = read(database, Statement::new(select).bind(&worker.0)).await?;
-    rows.into_iter().map(|mut row| Ok(RunId(row.name()?))).collect()
+    let mut unwanted = rows.into_iter().map(|mut row| Ok(RunId(row.name()?))).collect::<Done<Vec<_>>>()?;
+    unwanted.sort();
+    Ok(unwanted)
 }
 
 pub(super) async fn workers(database: &dyn Database) -> Done<Vec<WorkerId>> {
-    let select = "SELECT DISTINCT worker FROM runs WHERE status = 'running' AND worker IS NOT NULL ORDER BY worker";
-    read(database, Statement::new(select)).await?.into_iter().map(|mut row| Ok(WorkerId(row.name()?))).collect()
+    let rows = read(database, Statement::new("SELECT DISTINCT worker FROM runs WHERE status = 'running'")).await?;
+    // One that is running has a worker.
+    let workers = rows.into_iter().filter_map(|mut row| row.maybe_text().transpose());
+    let mut workers = workers.map(|worker| Ok(WorkerId(worker?.into()))).collect::<Done<Vec<_>>>()?;
+    workers.sort();
+    Ok(workers)
 }
 
 pub(super) async fn end_leases(database: &dyn Database, worker: &WorkerId, now: Moment) -> Done<u64> {
