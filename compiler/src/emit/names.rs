@@ -18,6 +18,9 @@ const TAKEN: &[&str] = &[
     "steps", "tools", "std", "core", "alloc", "main", "run", "workflow", "clone", "default", "drop",
 ];
 
+/// Words that are looked for in what was written: where they stand, a file has a `use` line, and a function a variable. No field is called so.
+const LOOKED_FOR: &[&str] = &["cx", "error", "input", "lang", "tools"];
+
 /// Types that every written file knows.
 const KNOWN_TYPES: &[&str] = &[
     "Self",
@@ -83,9 +86,9 @@ impl Names {
         self.lower(text, is_taken)
     }
 
-    /// As [`Names::snake`], for a field: only a keyword cannot be one.
+    /// As [`Names::snake`], for a field.
     pub fn field(&mut self, text: &str) -> Ident {
-        self.lower(text, |name| KEYWORDS.contains(&name))
+        self.lower(text, |name| KEYWORDS.contains(&name) || LOOKED_FOR.contains(&name))
     }
 
     fn lower(&mut self, text: &str, is_taken: impl Fn(&str) -> bool) -> Ident {
@@ -157,8 +160,9 @@ mod tests {
     #[test]
     fn a_field_may_be_called_as_a_variable_is() {
         let mut names = Names::default();
-        let fields: Vec<String> = ["round", "result", "type", "self", "round"].iter().map(|text| names.field(text).to_string()).collect();
-        assert_eq!(fields, ["round", "result", "type_", "self_", "round_2"]);
+        let fields: Vec<String> =
+            ["round", "result", "type", "self", "round", "lang"].iter().map(|text| names.field(text).to_string()).collect();
+        assert_eq!(fields, ["round", "result", "type_", "self_", "round_2", "lang_"]);
         assert_eq!(Names::default().snake("attempt").to_string(), "attempt_");
     }
 
