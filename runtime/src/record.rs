@@ -26,11 +26,17 @@ const DEEPEST: usize = MAX_DEPTH - 16;
 
 /// Where a recording goes, record by record.
 pub trait Sink: Send {
-    /// Adds a record; when this returns, it is there whatever happens to this process.
+    /// Adds a record.
     ///
     /// # Errors
     /// Where it cannot be written.
     fn append(&mut self, record: &Value) -> std::io::Result<()>;
+
+    /// What was added is there when this returns, whatever happens to this process.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    fn settle(&mut self) -> std::io::Result<()>;
 
     /// Puts `change` of each record in its place.
     ///
@@ -86,6 +92,7 @@ impl Recorder {
             head.insert("task", Value::from(task));
         }
         sink.append(&secrets.hide(&head.into()))?;
+        sink.settle()?;
         let servers = servers.into_iter().map(|(name, described)| (name, Known { described, ..Known::default() })).collect();
         Ok(Recorder { state: Mutex::new(State { sink, secrets, servers, calls: 0, is_broken: false }), log })
     }
@@ -130,6 +137,10 @@ impl Observer for Recorder {
 
     fn called(&self, server: &str, call: &Call) {
         self.write(|state| state.call(server, call));
+    }
+
+    fn settle(&self) {
+        self.write(|state| state.sink.settle());
     }
 }
 

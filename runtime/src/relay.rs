@@ -1,6 +1,6 @@
 //! Between a client and the servers behind it, at the level of JSON-RPC messages: nothing is typed, so nothing is lost, rounded, or too new.
 //!
-//! One server is passed through line for line (`through`), in whatever era of the protocol the two sides speak. Several are one server to the
+//! One server is passed through line for line (`through`, and `straight` where nothing but pipes is in between), in whatever era of the protocol the two sides speak. Several are one server to the
 //! client (`merged`): names are made by a [`Naming`], ids are rewritten both ways, and a server that dies is that server's failure only. In both
 //! cases an [`Observer`] sees the calls where they leave for a server (`watch`), with the server's own names. The client is the one that started this
 //! process, or each of those that come over HTTP (`listen`) has a relay of its own.
@@ -13,6 +13,10 @@ mod listen;
 mod merged;
 mod message;
 mod naming;
+#[cfg(feature = "http")]
+mod sse;
+#[cfg(unix)]
+mod straight;
 mod through;
 mod watch;
 
@@ -26,22 +30,38 @@ use crate::pipes;
 use crate::servers::Endpoint;
 use smol_str::SmolStr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The client's side: lines that come from it, and lines for it.
-pub struct Client {
-    lines: mpsc::Receiver<pipes::Line>,
-    out: mpsc::Sender<pipes::Written>,
+/// How long a server may go on answering after the client closed its side.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// The client's side.
+pub struct Client(Side);
+
+enum Side {
+    /// It started this process.
+    Process,
+    /// It came over HTTP.
+    #[cfg(feature = "listen")]
+    Lines(Lines),
 }
 
+/// Lines that come from a client, and lines for it.
+type Lines = (mpsc::Receiver<pipes::Line>, mpsc::Sender<pipes::Written>);
+
 impl Client {
-    /// The client that started this process, over stdin and stdout.
-    ///
-    /// # Errors
-    /// Where there are no threads.
-    pub fn of_this_process() -> std::io::Result<Client> {
-        let (lines, out) = pipes::of_this_process()?;
-        Ok(Client { lines, out })
+    /// The client that started this process, over stdin and stdout; nothing else may use them.
+    pub fn of_this_process() -> Client {
+        Client(Side::Process)
+    }
+
+    fn lines(self) -> std::io::Result<Lines> {
+        match self.0 {
+            Side::Process => pipes::of_this_process(),
+            #[cfg(feature = "listen")]
+            Side::Lines(lines) => Ok(lines),
+        }
     }
 }
 
@@ -70,12 +90,14 @@ impl Relay {
     /// Relays until the client leaves, or `stop` is ready. All servers have ended when this has.
     ///
     /// # Errors
-    /// Where the only server cannot be started.
+    /// Where the only server cannot be started, or there are no threads.
     pub async fn run(self, client: Client, stop: impl Future<Output = ()> + Send) -> std::io::Result<Ended> {
-        match self.servers.as_slice() {
-            [(name, endpoint)] => through::run(name, endpoint, &self, client, stop).await,
-            _ => {
-                merged::run(&self, client, stop).await;
+        match (self.servers.as_slice(), client) {
+            #[cfg(unix)]
+            ([(name, endpoint @ Endpoint::Stdio { .. })], Client(Side::Process)) => straight::run(name, endpoint, &self, stop).await,
+            ([(name, endpoint)], client) => through::run(name, endpoint, &self, client.lines()?, stop).await,
+            (_, client) => {
+                merged::run(&self, client.lines()?, stop).await;
                 Ok(Ended::Left)
             }
         }

@@ -7,7 +7,7 @@ mod connect;
 pub(crate) mod http;
 pub(crate) mod lines;
 #[cfg(feature = "http")]
-mod sse;
+pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod wire;
 

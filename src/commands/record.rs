@@ -113,9 +113,7 @@ async fn over_stdio(setting: &Setting, arguments: &Arguments, interrupts: &mut I
     let (path, sink) = files::for_one(arguments.output.as_deref(), report)?;
     let (relay, recorder) = setting.relay(sink).map_err(|error| files::unusable(&path, &error.to_string(), report))?;
     report.tell("recording", &format!("recording into {}", path.display()));
-    let client = Client::of_this_process()
-        .map_err(|error| said(&[Diagnostic::new(Severity::Error, "no-threads", "", error.to_string())], Exit::Failed, report))?;
-    let ended = relay.run(client, interrupts.next()).await;
+    let ended = relay.run(Client::of_this_process(), interrupts.next()).await;
     report.tell("recorded", &recorded(recorder.calls(), &path));
     match ended {
         Ok(Ended::Left) => Ok(Exit::Done),

@@ -131,6 +131,17 @@ fn questions_progress_and_cancellation_find_their_way_in_both_directions() {
 }
 
 #[test]
+fn what_was_answered_is_recorded_at_once() {
+    let mut many = many(&["a", "b"], "");
+    many.conversation.shake_hands();
+    for id in 1..=20 {
+        many.call(&id.to_string(), if id % 2 == 0 { "a__say" } else { "b__say" });
+        let text = std::fs::read_to_string(many.file()).expect("it is there");
+        assert!(text.matches("\"tool\"").count() == id && text.ends_with('\n'), "{text}");
+    }
+}
+
+#[test]
 fn a_server_that_dies_fails_alone_and_the_next_call_starts_it_again() {
     let mut many = many(&["a", "b"], r#","c":{"command":"/no/such/server"}"#);
     many.conversation.shake_hands();

@@ -1,10 +1,10 @@
 //! One server: what passes is what would have passed without anybody in between, byte for byte.
 
-use crate::conversation::{Conversation, HELLO, calls, direct, recording, records};
+use crate::conversation::{Conversation, HELLO, calls, direct, recording, records, text};
 use crate::support::{Folder, HttpServer, ltc};
 use ltc_workflow::{Value, json};
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What is answered to these lines, up to the end.
 fn answers(command: &mut Command, lines: &[&str]) -> Vec<String> {
@@ -100,6 +100,27 @@ fn what_is_no_message_passes_too_and_is_not_recorded() {
 }
 
 #[test]
+fn messages_larger_than_any_pipe_pass_while_others_wait() {
+    let folder = Folder::new();
+    let file = folder.path().join("r.jsonl");
+    let mut conversation = Conversation::with(&mut recording(&file, &["lively", "a"]));
+    conversation.shake_hands();
+    let large = "x".repeat(1 << 20);
+    let line = |id: usize, words: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"say","arguments":{{"w":"{words}"}}}}}}"#)
+    };
+    for id in 1..=4 {
+        conversation.say(&line(id, &large));
+        conversation.say(&line(10 + id, "small"));
+    }
+    for id in 1..=4 {
+        assert_eq!(text(&conversation.answer(&id.to_string())).len(), "a says {\"w\":\"\"}".len() + large.len());
+        assert_eq!(text(&conversation.answer(&(10 + id).to_string())), r#"a says {"w":"small"}"#);
+    }
+    assert_eq!(calls(&records(&file, 8)).len(), 8);
+}
+
+#[test]
 fn a_server_that_ends_ends_the_conversation_with_its_last_words() {
     let folder = Folder::new();
     let mut conversation = Conversation::with(&mut recording(&folder.path().join("r.jsonl"), &["lively", "a"]));
@@ -124,9 +145,10 @@ fn a_server_that_is_none_is_said_at_once() {
 #[test]
 fn a_server_behind_a_url_is_passed_through_too() {
     let server = HttpServer::start(&BTreeMap::new());
-    for path in ["/json", "/events"] {
+    for (path, kind) in [("/json", "http"), ("/events", "http"), ("/sse", "sse")] {
         let folder = Folder::new();
-        let entry = format!(r#"{{"h":{{"url":"http://127.0.0.1:{}{path}","headers":{{"X-Api-Key":"letmein"}}}}}}"#, server.port);
+        let url = format!("http://127.0.0.1:{}{path}", server.port);
+        let entry = format!(r#"{{"h":{{"type":"{kind}","url":"{url}","headers":{{"X-Api-Key":"letmein"}}}}}}"#);
         let file = folder.path().join("r.jsonl");
         let mut recorder = ltc(["record", "--servers"]);
         let mut conversation = Conversation::with(recorder.arg(folder.file("mcp.json", &entry)).arg("-o").arg(&file));
@@ -159,7 +181,17 @@ fn a_url_that_fails_is_an_error_of_the_request_and_not_of_the_relay() {
         assert_eq!(conversation.leave().0, 0);
     }
     let folder = Folder::new();
-    let entry = folder.file("mcp.json", r#"{"h":{"type":"sse","url":"http://127.0.0.1:1/"}}"#);
-    let ended = crate::support::ended(ltc(["record", "--servers"]).arg(entry).arg("-o").arg(folder.path().join("r.jsonl")));
-    assert!(ended.code == 1 && ended.stderr.contains("old SSE transport"), "{ended:?}");
+    for (path, why) in [("/sse/astray", "another host"), ("/broken", "HTTP 500"), ("/moved", "HTTP 307")] {
+        let url = format!("http://127.0.0.1:{}{path}", server.port);
+        let entry = format!(r#"{{"h":{{"type":"sse","url":"{url}","headers":{{"X-Api-Key":"letmein"}}}}}}"#);
+        let mut recorder = ltc(["record", "--servers"]);
+        recorder.arg(folder.file("mcp.json", &entry)).arg("-o").arg(folder.path().join("r.jsonl"));
+        let mut child = recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started");
+        let open = child.stdin.take();
+        let ended = child.wait_with_output().expect("it ends by itself");
+        drop(open);
+        let said = (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned());
+        assert!(said.0 == Some(1) && said.1.contains("server-died") && said.1.contains(why), "{said:?}");
+        assert!(!said.1.contains("letmein"), "{said:?}");
+    }
 }

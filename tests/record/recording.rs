@@ -28,6 +28,24 @@ fn what_was_answered_is_recorded_when_the_relay_is_killed() {
 }
 
 #[test]
+fn a_recording_is_lines_whatever_its_file_is_called_and_is_read_so() {
+    let folder = Folder::new();
+    let file = folder.path().join("r.json");
+    let mut conversation = Conversation::with(&mut recording(&file, &["stdio"]));
+    conversation.shake_hands();
+    call(&mut conversation, 1, "echo", r#"{"n":1.10}"#);
+    conversation.leave();
+    // A head, a server, and a call.
+    assert_eq!(records(&file, 1).len(), 3);
+    let document = ended(ltc(["convert"]).arg(&file));
+    let document = json::parse(document.stdout.as_bytes()).expect("one document");
+    let arguments = document.get("calls").and_then(|calls| calls.at(0)?.get("arguments")).map(json::to_string);
+    assert_eq!(arguments.as_deref(), Some(r#"{"n":1.10}"#));
+    let compiled = ended(ltc(["compile"]).arg(&file));
+    assert!(compiled.code == 0 && compiled.stdout.contains("echo"), "{compiled:?}");
+}
+
+#[test]
 fn what_was_answered_is_recorded_when_the_client_is_killed_and_the_server_ends_too() {
     let folder = Folder::new();
     let file = folder.path().join("r.jsonl");

@@ -1,4 +1,4 @@
-//! A recording in a file of JSON lines: one write for each record, so that what was written is whole whenever this process is killed.
+//! A recording in a file of JSON lines: one write for all records that came together, so that what was written is whole whenever this process is killed.
 //!
 //! A file may hold several recordings, one after the other. What is written survives the end of this process, however that comes; it is not forced
 //! to the disk, so it may not survive that of the machine.
@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// How every file begins that is a recording.
 const HEAD: &[u8] = br#"{"format":"ltc.trace/1","#;
+
+/// So much room is kept for lines.
+const AT_ONCE: usize = 64 * 1024;
 
 /// Why a file cannot be recorded into.
 #[derive(Debug)]
@@ -36,6 +39,8 @@ pub struct FileSink {
     file: File,
     /// Where this recording begins in it.
     start: u64,
+    /// Lines that are not written yet.
+    lines: String,
 }
 
 impl FileSink {
@@ -60,7 +65,7 @@ impl FileSink {
         if end < bytes.len() {
             file.set_len(start)?;
         }
-        Ok(FileSink { path: path.to_owned(), file, start })
+        Ok(FileSink { path: path.to_owned(), file, start, lines: String::new() })
     }
 }
 
@@ -76,7 +81,7 @@ impl FileSink {
         let file = options.open(path)?;
         // Nobody else knows of it yet, and a file system without locks has to do without.
         let _ = file.try_lock();
-        Ok(FileSink { path: path.to_owned(), file, start: 0 })
+        Ok(FileSink { path: path.to_owned(), file, start: 0, lines: String::new() })
     }
 }
 
@@ -100,12 +105,23 @@ fn locked(file: &File) -> Result<(), Unusable> {
 
 impl Sink for FileSink {
     fn append(&mut self, record: &Value) -> std::io::Result<()> {
-        let mut line = json::to_string(record);
-        line.push('\n');
-        self.file.write_all(line.as_bytes())
+        self.lines.push_str(&json::to_string(record));
+        self.lines.push('\n');
+        Ok(())
+    }
+
+    fn settle(&mut self) -> std::io::Result<()> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(self.lines.as_bytes());
+        self.lines.clear();
+        self.lines.shrink_to(AT_ONCE);
+        written
     }
 
     fn rewrite(&mut self, change: &dyn Fn(&Value) -> Value) -> std::io::Result<()> {
+        self.settle()?;
         let mut before = vec![0; usize::try_from(self.start).map_err(std::io::Error::other)?];
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_exact(&mut before)?;

@@ -37,6 +37,7 @@ impl Desk {
         let arguments = json::parse(arguments.as_bytes()).expect("JSON").as_object().expect("an object").clone();
         let call = Call { tool: tool.into(), arguments, outcome, started: Micros::now(), ended: Micros::now() };
         self.recorder.called("desk", &call);
+        self.recorder.settle();
     }
 
     fn answers(&self, tool: &str, arguments: &str, result: &str) {

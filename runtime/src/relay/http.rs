@@ -18,9 +18,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 /// So many requests are under way at once.
-const AT_ONCE: usize = 64;
+pub(super) const AT_ONCE: usize = 64;
 /// So many messages wait for the client.
-const WAITING: usize = 64;
+pub(super) const WAITING: usize = 64;
 /// The largest answer that is read.
 const LARGEST_ANSWER: usize = 256 * 1024 * 1024;
 /// The pause before a stream of events that ended is asked for again.
@@ -65,10 +65,21 @@ pub struct Closing(Arc<Way>);
 ///
 /// # Errors
 /// Where a header is none, or TLS cannot be set up.
-pub fn open(url: &str, given: &BTreeMap<String, String>, sse: bool) -> Result<(HttpLink, mpsc::Receiver<Vec<u8>>, Closing), String> {
-    if sse {
-        return Err("servers of the old SSE transport cannot be relayed: give its streamable HTTP address".to_owned());
-    }
+pub fn open(url: &str, given: &BTreeMap<String, String>) -> Result<(HttpLink, mpsc::Receiver<Vec<u8>>, Closing), String> {
+    let headers = given_headers(given)?;
+    let client = reqwest_client(url)?;
+    let slots = Arc::new(Semaphore::new(AT_ONCE));
+    let way = Arc::new(Way { client, url: url.to_owned(), headers, session: Mutex::default(), version: Mutex::default(), slots });
+    let (messages, received) = mpsc::channel(WAITING);
+    let closing = Closing(way.clone());
+    Ok((HttpLink { way, messages, events: None }, received, closing))
+}
+
+/// Headers, as they are sent.
+///
+/// # Errors
+/// Where one is none.
+pub(super) fn given_headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{}` is no name of a header", text::one_line(name)))?;
@@ -76,12 +87,7 @@ pub fn open(url: &str, given: &BTreeMap<String, String>, sse: bool) -> Result<(H
         value.set_sensitive(true);
         headers.insert(key, value);
     }
-    let client = reqwest_client(url)?;
-    let slots = Arc::new(Semaphore::new(AT_ONCE));
-    let way = Arc::new(Way { client, url: url.to_owned(), headers, session: Mutex::default(), version: Mutex::default(), slots });
-    let (messages, received) = mpsc::channel(WAITING);
-    let closing = Closing(way.clone());
-    Ok((HttpLink { way, messages, events: None }, received, closing))
+    Ok(headers)
 }
 
 impl HttpLink {
@@ -216,7 +222,9 @@ fn learn(way: &Way, is_handshake: bool, answer: &Value) {
     }
 }
 
-async fn pass(messages: &mpsc::Sender<Vec<u8>>, data: Vec<u8>) -> Result<(), String> {
+/// # Errors
+/// Where the client is gone.
+pub(super) async fn pass(messages: &mpsc::Sender<Vec<u8>>, data: Vec<u8>) -> Result<(), String> {
     // One message is one line, however the server laid it out.
     let line = if data.contains(&b'\n') { json::parse(&data).map(|message| message::line(&message)).unwrap_or(data) } else { data };
     messages.send(line).await.map_err(|_| "the client is gone".to_owned())

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "http")]
 use super::http::{self, HttpLink};
+#[cfg(feature = "http")]
+use super::sse::{self, LastWords};
 use crate::observe::Log;
 use crate::servers::Endpoint;
 use crate::text;
@@ -24,6 +26,8 @@ pub enum Sender {
     Child(ChildStdin),
     #[cfg(feature = "http")]
     Http(HttpLink),
+    #[cfg(feature = "http")]
+    Sse(tokio::sync::mpsc::Sender<Vec<u8>>),
 }
 
 /// Gives the messages of the server.
@@ -42,6 +46,8 @@ pub enum Ending {
     Child(Child),
     #[cfg(feature = "http")]
     Http(http::Closing),
+    #[cfg(feature = "http")]
+    Sse(LastWords),
 }
 
 /// Opens a connection; nothing has been said yet.
@@ -58,8 +64,13 @@ pub fn open(server: &str, endpoint: &Endpoint, log: &Arc<dyn Log>) -> std::io::R
         #[cfg(not(feature = "http"))]
         Endpoint::Http { .. } => Err(std::io::Error::other("this program was built without HTTP (the feature `http` of ltc-runtime)")),
         #[cfg(feature = "http")]
-        Endpoint::Http { url, headers, sse } => {
-            let (link, messages, closing) = http::open(url, headers, *sse).map_err(std::io::Error::other)?;
+        Endpoint::Http { url, headers, sse: true } => {
+            let (lines, messages, words) = sse::open(url, headers).map_err(std::io::Error::other)?;
+            Ok(Link { sender: Sender::Sse(lines), receiver: Receiver::Http(messages), ending: Ending::Sse(words) })
+        }
+        #[cfg(feature = "http")]
+        Endpoint::Http { url, headers, sse: false } => {
+            let (link, messages, closing) = http::open(url, headers).map_err(std::io::Error::other)?;
             Ok(Link { sender: Sender::Http(link), receiver: Receiver::Http(messages), ending: Ending::Http(closing) })
         }
     }
@@ -71,7 +82,7 @@ impl Sender {
         match self {
             Sender::Child(_) => true,
             #[cfg(feature = "http")]
-            Sender::Http(_) => false,
+            Sender::Http(_) | Sender::Sse(_) => false,
         }
     }
 
@@ -91,6 +102,8 @@ impl Sender {
                 link.send(line).await;
                 Ok(())
             }
+            #[cfg(feature = "http")]
+            Sender::Sse(lines) => lines.send(line).await.map_err(|_| std::io::ErrorKind::BrokenPipe.into()),
         }
     }
 }
@@ -124,6 +137,8 @@ impl Ending {
             }
             #[cfg(feature = "http")]
             Ending::Http(_) => "the connection is closed".to_owned(),
+            #[cfg(feature = "http")]
+            Ending::Sse(words) => words.tell(),
         }
     }
 
@@ -136,6 +151,8 @@ impl Ending {
                 closing.close().await;
                 Ok(())
             }
+            #[cfg(feature = "http")]
+            Ending::Sse(_) => Ok(()),
         };
         if let Err(error) = ended {
             log.server_said(server, &text::one_line(&format!("(it cannot be ended) {error}")));

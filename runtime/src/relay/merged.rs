@@ -13,21 +13,18 @@ mod lists;
 mod servers;
 
 use super::message::{self, line};
-use super::{Client, Relay};
+use super::{LAST_ANSWERS, Lines, Relay};
 use crate::pipes;
 use lists::Gather;
 use ltc_workflow::Value;
 use servers::{Event, Server};
 use smol_str::SmolStr;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 /// So many events wait for the task that owns everything.
 const WAITING: usize = 256;
-/// How long servers may go on answering after the client closed its side.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// What is said where a server does not do what was asked of it.
 const SERVER_FAILED: i64 = -32000;
@@ -36,9 +33,8 @@ const INVALID_PARAMS: i64 = -32602;
 const PARSE_ERROR: i64 = -32700;
 
 /// Relays until the client leaves.
-pub async fn run(relay: &Relay, client: Client, stop: impl Future<Output = ()> + Send) {
+pub async fn run(relay: &Relay, (mut lines, out): Lines, stop: impl Future<Output = ()> + Send) {
     let (events, mut happened) = mpsc::channel(WAITING);
-    let Client { mut lines, out } = client;
     let mut hub = Hub::new(relay, events);
     let mut leaves: Option<Instant> = None;
     tokio::pin!(stop);
@@ -194,6 +190,7 @@ impl<'r> Hub<'r> {
 
     /// Hands out what is to be said; false where nobody hears it any more.
     async fn flush(&mut self, out: &mpsc::Sender<pipes::Written>) -> bool {
+        self.relay.observer.settle();
         for line in std::mem::take(&mut self.to_client) {
             if out.send((line, None)).await.is_err() {
                 return false;
@@ -208,6 +205,7 @@ impl<'r> Hub<'r> {
 
     async fn close(self) {
         let closing: Vec<_> = self.servers.into_iter().filter_map(Server::close).collect();
+        self.relay.observer.settle();
         for task in closing {
             // One that panicked has nothing left to end.
             let _ = task.await;

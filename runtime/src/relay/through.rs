@@ -2,14 +2,10 @@
 
 use super::link::{self, Link};
 use super::watch::Watch;
-use super::{Client, Ended, Relay, message};
+use super::{Ended, LAST_ANSWERS, Lines, Relay, message};
 use crate::servers::Endpoint;
 use ltc_workflow::{Value, json};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
-/// How long a server may go on answering after the client closed its side.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// So many bytes are sent at once where many lines wait.
 const AT_ONCE: usize = 64 * 1024;
@@ -19,7 +15,7 @@ pub async fn run(
     name: &str,
     endpoint: &Endpoint,
     relay: &Relay,
-    client: Client,
+    (mut lines, out): Lines,
     stop: impl Future<Output = ()> + Send,
 ) -> std::io::Result<Ended> {
     let Link { mut sender, mut receiver, mut ending } = link::open(name, endpoint, &relay.log)?;
@@ -27,10 +23,11 @@ pub async fn run(
     let see = |see: fn(&mut Watch, &Value), bytes: &[u8]| {
         // What is no message passes as well: it is not for us to judge.
         if let Ok(message) = json::parse(bytes) {
-            see(&mut watch.lock().unwrap_or_else(PoisonError::into_inner), &message);
+            let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            see(&mut watch, &message);
+            watch.settle();
         }
     };
-    let Client { mut lines, out } = client;
     let to_server = async {
         while let Some(line) = lines.recv().await {
             let mut next = Some(line);
@@ -88,7 +85,11 @@ pub async fn run(
         }
     };
     ending.end(name, &relay.log).await;
-    watch.lock().unwrap_or_else(PoisonError::into_inner).end();
+    {
+        let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.end();
+        watch.settle();
+    }
     // What is on its way to stdout gets there before we end.
     let (done, is_done) = tokio::sync::oneshot::channel();
     if out.send((Vec::new(), Some(done))).await.is_ok() {

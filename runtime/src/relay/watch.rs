@@ -23,6 +23,9 @@ pub trait Observer: Send + Sync {
 
     /// A call came to its end.
     fn called(&self, server: &str, call: &Call);
+
+    /// All that it was told of is there when this returns, whatever happens then: before this, no answer reaches the client.
+    fn settle(&self) {}
 }
 
 /// A call of a tool.
@@ -146,6 +149,11 @@ impl Watch {
         for open in open {
             self.end_of(open, Outcome::Unanswered);
         }
+    }
+
+    /// Nothing of what was seen can be lost when this has returned.
+    pub fn settle(&self) {
+        self.observer.settle();
     }
 
     fn take(&mut self, id: &str) -> Option<Asked> {

@@ -15,20 +15,26 @@ use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ServerJsonRpcMessa
 use rmcp::transport::Transport;
 use sse_stream::{Sse, SseStream};
 
-/// The transport to one server.
-pub struct SseTransport {
-    client: reqwest::Client,
-    post: Url,
-    headers: HeaderMap,
+/// The way to one server, whoever writes and reads the messages.
+pub(crate) struct Way {
+    post: Post,
     events: BoxStream<'static, Result<Sse, sse_stream::Error>>,
 }
 
-impl SseTransport {
+/// Where messages go.
+#[derive(Clone)]
+pub(crate) struct Post {
+    client: reqwest::Client,
+    address: Url,
+    headers: HeaderMap,
+}
+
+impl Way {
     /// Opens the stream of events at `url`, and waits for the address that messages go to.
     ///
     /// # Errors
     /// Where the server does not answer with events, or names an address of another origin.
-    pub async fn open(url: &str, headers: HeaderMap) -> Result<SseTransport, String> {
+    pub(crate) async fn open(url: &str, headers: HeaderMap) -> Result<Way, String> {
         let client = reqwest_client(url)?;
         let base = Url::parse(url).map_err(|error| format!("the URL is none: {error}"))?;
         let asked = client.get(base.clone()).headers(headers.clone()).header(header::ACCEPT, "text/event-stream").send().await;
@@ -43,12 +49,53 @@ impl SseTransport {
             if event.event.as_deref() != Some("endpoint") {
                 continue;
             }
-            let post = base.join(event.data.unwrap_or_default().trim()).map_err(|error| format!("messages go to no URL: {error}"))?;
-            if post.origin() != base.origin() {
+            let address = base.join(event.data.unwrap_or_default().trim()).map_err(|error| format!("messages go to no URL: {error}"))?;
+            if address.origin() != base.origin() {
                 return Err("the server wants messages to go to another host".to_owned());
             }
-            return Ok(SseTransport { client, post, headers, events });
+            return Ok(Way { post: Post { client, address, headers }, events });
         }
+    }
+
+    /// Where messages go.
+    pub(crate) fn post(&self) -> Post {
+        self.post.clone()
+    }
+
+    /// The next message; nothing where the stream has ended. One that broke is at its end too.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        loop {
+            let event = self.events.try_next().await.ok().flatten()?;
+            let is_message = event.event.as_deref().is_none_or(|event| event == "message");
+            if let Some(message) = event.data.filter(|_| is_message) {
+                return Some(message);
+            }
+        }
+    }
+}
+
+impl Post {
+    /// Sends a message; its answer is an event.
+    ///
+    /// # Errors
+    /// Where it does not arrive.
+    pub(crate) async fn send(self, message: impl Into<reqwest::Body>) -> Result<(), String> {
+        let request = self.client.post(self.address).headers(self.headers).header(header::CONTENT_TYPE, "application/json");
+        let answer = request.body(message).send().await.map_err(|error| chain(&error.without_url()))?;
+        if answer.status().is_success() { Ok(()) } else { Err(format!("HTTP {}", answer.status())) }
+    }
+}
+
+/// The transport to one server.
+pub struct SseTransport(Option<Way>);
+
+impl SseTransport {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Where the server does not answer with events, or names an address of another origin.
+    pub async fn open(url: &str, headers: HeaderMap) -> Result<SseTransport, String> {
+        Way::open(url, headers).await.map(|way| SseTransport(Some(way)))
     }
 }
 
@@ -70,28 +117,25 @@ impl Transport<RoleClient> for SseTransport {
     type Error = std::io::Error;
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let request = self.client.post(self.post.clone()).headers(self.headers.clone()).header(header::CONTENT_TYPE, "application/json");
+        let post = self.0.as_ref().map(Way::post);
         let text = wire::outgoing(&message).map_err(std::io::Error::other);
         async move {
-            let answer = request.body(text?).send().await;
-            let answer = answer.map_err(|error| std::io::Error::other(chain(&error.without_url())))?;
-            if answer.status().is_success() { Ok(()) } else { Err(std::io::Error::other(format!("HTTP {}", answer.status()))) }
+            let post = post.ok_or(std::io::ErrorKind::NotConnected)?;
+            post.send(text?).await.map_err(std::io::Error::other)
         }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             // A stream that broke ends the connection; the next call makes a new one.
-            let event = self.events.try_next().await.ok().flatten()?;
-            let is_message = event.event.as_deref().is_none_or(|event| event == "message");
-            if let Some(message) = event.data.filter(|_| is_message).as_deref().and_then(message) {
+            if let Some(message) = message(&self.0.as_mut()?.next().await?) {
                 return Some(message);
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.events = futures_util::stream::empty().boxed();
+        self.0 = None;
         Ok(())
     }
 }

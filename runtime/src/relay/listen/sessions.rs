@@ -1,6 +1,6 @@
 //! All sessions: begun, found, forgotten, ended. Each has a relay of its own, and so servers and a recording of its own.
 
-use super::super::{Client, Ended, Relay};
+use super::super::{Client, Ended, Relay, Side};
 use super::session::Session;
 use crate::text;
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ impl Sessions {
         let (sessions, running) = (self.clone(), session.clone());
         tokio::spawn(async move {
             let stopped = running.stopped();
-            let result = relay.run(Client { lines: received, out }, stopped).await;
+            let result = relay.run(Client(Side::Lines((received, out))), stopped).await;
             sessions.forget(&key, &running);
             running.over(&words(&result));
             ended(&result);
