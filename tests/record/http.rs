@@ -110,3 +110,23 @@ fn a_server_that_is_none_is_said_to_the_client() {
     assert!(reply.body.contains(r#""id":"h""#) && reply.body.contains("the server cannot be started"), "{reply:?}");
     assert_eq!(reply.header("mcp-session-id"), None);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_client_that_goes_before_its_session_has_a_name_leaves_nothing() {
+    let folder = Folder::new();
+    let mut command = recorder(&folder);
+    // It never answers.
+    let listening = Listening::start(command.args(["--", "sleep", "1000"]), folder);
+    let waiting = listening.open(&head(""), r#"{"jsonrpc":"2.0","id":"h","method":"initialize","params":{}}"#);
+    let until = |is_there: bool| {
+        let began = std::time::Instant::now();
+        while listening.file(1).exists() != is_there {
+            assert!(began.elapsed() < Duration::from_secs(20), "the session is there: {}", !is_there);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    until(true);
+    drop(waiting);
+    until(false);
+}

@@ -65,7 +65,7 @@ pub fn open(server: &str, endpoint: &Endpoint, log: &Arc<dyn Log>) -> std::io::R
         Endpoint::Http { .. } => Err(std::io::Error::other("this program was built without HTTP (the feature `http` of ltc-runtime)")),
         #[cfg(feature = "http")]
         Endpoint::Http { url, headers, sse: true } => {
-            let (lines, messages, words) = sse::open(url, headers).map_err(std::io::Error::other)?;
+            let ((lines, messages), words) = sse::open(url, headers).map_err(std::io::Error::other)?;
             Ok(Link { sender: Sender::Sse(lines), receiver: Receiver::Http(messages), ending: Ending::Sse(words) })
         }
         #[cfg(feature = "http")]

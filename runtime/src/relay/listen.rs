@@ -189,6 +189,8 @@ fn found(place: &Place, named: Named, headers: &HeaderMap, message: &Value) -> R
 
 /// The answer to a handshake, with the name of the session.
 async fn greeted(session: Arc<Session>, name: &str, id: &Value, request: &Value, bytes: Vec<u8>) -> Response {
+    // A client that goes before it knows the name never comes again.
+    let mut unnamed = Unnamed(Some(session.clone()));
     let mut waiting = match session.ask(id, "initialize", request, bytes).await {
         Ok(waiting) => waiting,
         Err(Refused::SameId | Refused::Over) => return over(),
@@ -196,12 +198,22 @@ async fn greeted(session: Arc<Session>, name: &str, id: &Value, request: &Value,
     let first = waiting.next().await;
     let is_refused = matches!(&first, None | Some(Said::Answer { is_error: true, .. }));
     let mut response = shown(first, waiting);
-    if is_refused {
-        session.stop();
-    } else if let Ok(name) = HeaderValue::from_str(name) {
+    if !is_refused && let Ok(name) = HeaderValue::from_str(name) {
+        unnamed.0 = None;
         response.headers_mut().insert(SESSION, name);
     }
     response
+}
+
+/// A session whose name no client knows; it ends with this.
+struct Unnamed(Option<Arc<Session>>);
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if let Some(session) = &self.0 {
+            session.stop();
+        }
+    }
 }
 
 /// The session of a request that is no message.

@@ -24,11 +24,14 @@ impl LastWords {
     }
 }
 
+/// Where messages for the server go, and where those from it come from.
+type Both = (mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>);
+
 /// A way to `url`, the messages that come from there, and why they end.
 ///
 /// # Errors
 /// Where a header is none.
-pub fn open(url: &str, given: &BTreeMap<String, String>) -> Result<(mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>, LastWords), String> {
+pub fn open(url: &str, given: &BTreeMap<String, String>) -> Result<(Both, LastWords), String> {
     let headers = given_headers(given)?;
     let (lines, to_send) = mpsc::channel(WAITING);
     let (messages, received) = mpsc::channel(WAITING);
@@ -44,7 +47,7 @@ pub fn open(url: &str, given: &BTreeMap<String, String>) -> Result<(mpsc::Sender
         // Whoever reads to the end asks for the words then.
         drop(messages);
     });
-    Ok((lines, received, words))
+    Ok(((lines, received), words))
 }
 
 /// Speaks until one side ends, and says why. A client that leaves gets the answers that are still due.

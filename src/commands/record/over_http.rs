@@ -7,6 +7,7 @@ use crate::interrupts::Interrupts;
 use crate::listening::refused;
 use crate::report::Report;
 use ltc_runtime::relay::{Begun, Ended, listen};
+use ltc_runtime::text;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ fn begun(setting: &Setting, files: &Files, report: &Report) -> std::io::Result<B
     let ended = move |ended: &std::io::Result<Ended>| {
         match ended {
             Ok(Ended::Left) => {}
-            Ok(Ended::ServerGone(words)) => report.tell("server-died", words),
+            Ok(Ended::ServerGone(words)) => report.tell("server-died", &text::one_line(words)),
             Err(error) => report.tell("connect-failed", &format!("the server cannot be started: {error}")),
         }
         match recorder.calls() {
