@@ -1,9 +1,9 @@
 //! Between a client and the servers behind it, at the level of JSON-RPC messages: nothing is typed, so nothing is lost, rounded, or too new.
 //!
-//! One server is passed through line for line (`through`, and `straight` where nothing but pipes is in between), in whatever era of the protocol the two sides speak. Several are one server to the
-//! client (`merged`): names are made by a [`Naming`], ids are rewritten both ways, and a server that dies is that server's failure only. In both
-//! cases an [`Observer`] sees the calls where they leave for a server (`watch`), with the server's own names. The client is the one that started this
-//! process, or each of those that come over HTTP (`listen`) has a relay of its own.
+//! One server is passed through line for line (`through`, and `straight` where nothing but pipes is in between), in whatever era of the protocol
+//! the two sides speak. Several are one server to the client (`merged`): names are made by a [`Naming`], ids are rewritten both ways, and a server
+//! that dies is that server's failure only. In both cases an [`Observer`] sees the calls where they leave for a server (`watch`), with the server's
+//! own names. The client is the one that started this process, or each of those that come over HTTP (`listen`) has a relay of its own.
 
 #[cfg(feature = "http")]
 mod http;
