@@ -7,10 +7,14 @@ use crate::interrupts::Interrupts;
 use crate::listening::refused;
 use crate::report::Report;
 use ltc_runtime::relay::{Begun, Ended, listen};
+use ltc_runtime::serve::Listen;
 use ltc_runtime::text;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+
+/// As much as over stdio.
+const LARGEST_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// Relays until somebody ends it. A second interrupt waits for nobody.
 pub async fn relaying(
@@ -20,7 +24,7 @@ pub async fn relaying(
     mut interrupts: Interrupts,
     report: &Report,
 ) -> Result<Exit, Exit> {
-    let door = arguments.door.at(address, report)?;
+    let door = Listen { largest_body: LARGEST_MESSAGE, ..arguments.door.at(address, report)? };
     let files = Files::new(arguments.output.as_deref(), report)?;
     let of_sessions = report.clone();
     let begin = move || begun(&setting, &files, &of_sessions);
