@@ -135,7 +135,11 @@ impl Reply {
         self.head.lines().find_map(|line| line.split_once(": ").filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value))
     }
 
+    /// The answer, which is the last event where others came along with it.
     pub fn message(&self) -> Value {
+        if self.header("content-type") == Some("text/event-stream") {
+            return self.events().pop().unwrap_or_else(|| panic!("no event: {self:?}"));
+        }
         json::parse(self.body.as_bytes()).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
