@@ -20,5 +20,7 @@ mod many;
 mod one;
 #[path = "record/recording.rs"]
 mod recording;
+#[path = "record/timing.rs"]
+mod timing;
 #[path = "record/typed.rs"]
 mod typed;

@@ -49,7 +49,7 @@ fn http(server: &HttpServer, path: &str) -> Endpoint {
 fn call(tool: &str, arguments: &str) -> ToolCall {
     let arguments = json::parse(arguments.as_bytes()).expect("valid JSON in a test");
     let arguments = arguments.as_object().expect("an object").clone();
-    ToolCall { tool: tool.into(), arguments, step: StepKey("each[2]/label".into()), run: "run-1".into() }
+    ToolCall { tool: tool.into(), arguments, step: StepKey("each[2]/label".into()), run: "run-1".into(), hearing: None }
 }
 
 async fn answer(upstream: &dyn Upstream, tool: &str, arguments: &str) -> Result<String, Failure> {
@@ -181,7 +181,7 @@ async fn what_keeps_a_server_from_being_reached_is_said() {
     let message = refused(program("no-such-program-here", &[])).await;
     assert!(message.contains("`no-such-program-here` cannot be started"), "{message}");
     let message = refused(program(&fixture_server().display().to_string(), &["sing"])).await;
-    assert!(message.contains("or lively?"), "{message}");
+    assert!(message.contains("or restless?"), "{message}");
 
     let server = HttpServer::start(&BTreeMap::new());
     let bare = Endpoint::Http { url: format!("http://127.0.0.1:{}/json", server.port), headers: BTreeMap::new(), sse: false };

@@ -50,8 +50,16 @@ pub trait McpAdapter: Send + Sync {
     /// A failure of the way there or back.
     fn call_tool<'c>(&'c self, client: &'c Client, call: &'c ToolCall) -> BoxFuture<'c, Result<ToolResult, Failure>>;
 
+    /// Resolves to servers that say that their tools have changed, or that were started anew; never where nobody would know. What it gives is not given again.
+    fn changed(&self) -> BoxFuture<'_, Vec<Client>> {
+        Box::pin(std::future::pending())
+    }
+
     /// How long connections and calls may take. Who calls keeps to the limit of calls; connecting keeps to its own.
     fn limits(&self) -> Limits;
+
+    /// A line for the people who watch this process, which concerns no server.
+    fn tell(&self, _line: &str) {}
 
     /// These secrets are not to appear in whatever the adapter shows from now on.
     fn conceal(&self, secrets: &Redactor);

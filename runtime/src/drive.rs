@@ -249,15 +249,22 @@ impl Driver {
             Ok(solutions) => solutions,
             Err(error) => return Left::Lost(error),
         };
+        let kept = |redactor| self.place(record, redactor);
         let journal = match solutions {
-            None => Journal::kept(self.place(record, run.redactor()), events, run.world(), observer.clone(), stop),
-            Some((solver, redactor)) => Journal::kept(self.place(record, redactor), events, run.world(), observer.clone(), stop)
-                .with_solver(Arc::new(solver), run.workflow(), run.input()),
+            None => Journal::kept(kept(run.redactor()), events, run.world(), observer.clone(), stop),
+            Some((solver, redactor)) => {
+                Journal::kept(kept(redactor), events, run.world(), observer.clone(), stop).with_solver(Arc::new(solver))
+            }
         };
+        let journal = journal.of(run.workflow(), run.input());
         let going = async {
-            match self.native(run.workflow()) {
+            let rest = match self.native(run.workflow()) {
                 Some(native) => run.go_native(native, &journal, observer.as_ref()).await,
                 None => run.go(&journal, observer.as_ref()).await,
+            };
+            match rest {
+                Rest::Failed(failure) => journal.salvaged(failure).await,
+                rest => rest,
             }
         };
         let rest = match record.deadline {

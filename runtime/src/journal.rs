@@ -21,10 +21,10 @@ use crate::clock::Moment;
 use crate::durable::{Durable, Interrupted, Performed, Stop};
 use crate::engine::{self, Rest};
 use crate::input;
-use crate::observe::Observer;
+use crate::observe::{self, Observer};
 use crate::pool;
 use crate::store::{EscalationId, Event, NewEscalation, Question, RunRest, What};
-use crate::upstream::failure;
+use crate::upstream::{Hearing, failure};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
 use ltc_workflow::advance::{Effect, Ended, Failure, Start, StepKey};
@@ -70,6 +70,8 @@ pub struct Call<'c> {
     pub arguments: &'c Object,
     /// After how long it fails with `timeout`.
     pub timeout: Option<document::Duration>,
+    /// Who hears how far it has come.
+    pub hearing: Option<&'c Hearing>,
 }
 
 /// The journal of one run, and the way from its effects to the world.
@@ -120,11 +122,17 @@ impl Journal {
         Journal { scope, solver: None, observer, stop, state: Mutex::new(state), winding_down, kept: Some(kept) }
     }
 
-    /// With what is tried before a person is asked; the run is one of `workflow` with this input.
+    /// The run is one of `workflow` with this input: whoever is asked is told so.
     #[must_use]
-    pub fn with_solver(mut self, solver: Arc<dyn Solver>, workflow: &Workflow, input: &Object) -> Journal {
-        self.solver = Some(solver);
+    pub fn of(mut self, workflow: &Workflow, input: &Object) -> Journal {
         self.scope = Scope { workflow: workflow.name.clone(), input: input.clone(), ..self.scope };
+        self
+    }
+
+    /// With what is tried before a person is asked.
+    #[must_use]
+    pub fn with_solver(mut self, solver: Arc<dyn Solver>) -> Journal {
+        self.solver = Some(solver);
         self
     }
 
@@ -197,8 +205,9 @@ impl Journal {
         Performed::Ended(ended)
     }
 
-    async fn call(&self, world: &dyn World, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
+    async fn call(&self, scope: &Scope, key: &StepKey, call: Call<'_>) -> Result<Performed, Interrupted> {
         self.stopped(key)?;
+        let world = scope.world.as_ref();
         match world.effect(call.server, call.tool) {
             // What is not written yet is being written: whoever drives the run settles meanwhile.
             ToolEffect::Read => {}
@@ -212,7 +221,8 @@ impl Journal {
                     return Ok(Performed::Waiting { wake_at: None });
                 }
                 if is_in_doubt {
-                    self.ask(key, doubt::question(key, call), None).await?;
+                    let question = self.with_run(scope, doubt::question(key, call)).await?;
+                    self.ask(key, question, None).await?;
                     return Ok(Performed::Waiting { wake_at: None });
                 }
                 self.state().note(key.clone(), What::Started);
@@ -343,7 +353,9 @@ impl Journal {
             }
             match effect {
                 Effect::Call { server, tool, arguments, timeout } => {
-                    self.call(scope.world.as_ref(), key, Call { server, tool, arguments, timeout: *timeout }).await
+                    let hearing = observe::hearing(&self.observer, key);
+                    let call = Call { server, tool, arguments, timeout: *timeout, hearing: hearing.as_ref() };
+                    self.call(scope, key, call).await
                 }
                 Effect::Sleep(duration) => self.sleep(key, Duration::from_millis(duration.millis)).await,
                 Effect::Escalate { role, message, form, data, priority, triage, timeout } => {

@@ -1,7 +1,9 @@
 //! What a run lets others see while it goes on.
 
 use crate::secrets::Redactor;
+use crate::upstream::{Hearing, Progress};
 use ltc_workflow::advance::{Effect, Ended, StepKey};
+use std::sync::Arc;
 
 /// Takes what servers say beside the protocol.
 pub trait Log: Send + Sync {
@@ -22,6 +24,20 @@ pub trait Observer: Send + Sync {
 
     /// A step has ended.
     fn ended(&self, key: &StepKey, ended: &Ended);
+
+    /// Whether [`Observer::progress`] does something: servers are asked for progress only then.
+    fn hears_progress(&self) -> bool {
+        false
+    }
+
+    /// The server of a step that is under way says how far it has come. It is called where messages of the server are read, and is not to wait for anything.
+    fn progress(&self, _key: &StepKey, _progress: &Progress) {}
+}
+
+/// Hears for `observer` how far the call of the step `key` has come, where it wants to know.
+pub(crate) fn hearing(observer: &Arc<dyn Observer>, key: &StepKey) -> Option<Hearing> {
+    let (observer, key) = (observer.clone(), key.clone());
+    observer.hears_progress().then(|| Hearing::new(move |told| observer.progress(&key, &told)))
 }
 
 /// An observer that looks away.

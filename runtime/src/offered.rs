@@ -1,9 +1,8 @@
 //! Workflows as tools: what is known of them before they run.
 
-use crate::definition::Bundle;
+use crate::definition::{Bundle, output_schema};
 use crate::{perform, preflight};
 use ltc_workflow::document::ToolEffect;
-use ltc_workflow::template::Template;
 use ltc_workflow::{Object, Value, Workflow};
 use smol_str::SmolStr;
 
@@ -60,41 +59,6 @@ pub fn input_schema(workflow: &Workflow) -> Value {
     }
     schema.insert("additionalProperties", Value::from(false));
     Value::Object(schema)
-}
-
-/// What is known about the output of a workflow before it runs: an object that stands in the document has these keys and no others. What an
-/// expression gives is not known, and where it gives nothing, its key is left out.
-fn output_schema(workflow: &Workflow) -> Option<Value> {
-    match workflow.output.as_ref()? {
-        template @ Template::Object(_) => Some(schema(template)),
-        Template::Literal(_) | Template::Expr(_) | Template::Text(_) | Template::Array(_) => None,
-    }
-}
-
-fn schema(template: &Template) -> Value {
-    let of_type = |name: &str| Object::from_iter([("type", Value::from(name))]);
-    let known = match template {
-        Template::Expr(_) => Object::default(),
-        Template::Literal(Value::Null) => of_type("null"),
-        Template::Literal(Value::Bool(_)) => of_type("boolean"),
-        Template::Literal(Value::Number(_)) => of_type("number"),
-        Template::Literal(Value::String(_)) | Template::Text(_) => of_type("string"),
-        Template::Literal(Value::Array(_)) | Template::Array(_) => of_type("array"),
-        Template::Literal(Value::Object(_)) => of_type("object"),
-        Template::Object(entries) => {
-            let mut known = of_type("object");
-            let properties: Object = entries.iter().map(|(key, value)| (key.clone(), schema(value))).collect();
-            let sure = entries.iter().filter(|(_, value)| !matches!(value, Template::Expr(_)));
-            let required: Vec<Value> = sure.map(|(key, _)| Value::String(key.clone())).collect();
-            known.insert("properties", properties.into());
-            if !required.is_empty() {
-                known.insert("required", Value::array(required));
-            }
-            known.insert("additionalProperties", Value::from(false));
-            known
-        }
-    };
-    known.into()
 }
 
 #[cfg(test)]

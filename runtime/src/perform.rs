@@ -48,7 +48,13 @@ pub fn effects<'w>(workflows: impl IntoIterator<Item = &'w Workflow>) -> BTreeMa
 
 impl World for Outside {
     fn call<'w>(&'w self, key: &'w StepKey, call: Call<'w>) -> BoxFuture<'w, Result<Value, Failure>> {
-        let made = ToolCall { tool: call.tool.clone(), arguments: call.arguments.clone(), step: key.clone(), run: self.run.id.clone() };
+        let made = ToolCall {
+            tool: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            step: key.clone(),
+            run: self.run.id.clone(),
+            hearing: call.hearing.cloned(),
+        };
         async move { self.pool.call(call.server, &made, call.timeout).await }.boxed()
     }
 

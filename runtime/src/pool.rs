@@ -5,22 +5,38 @@ use crate::adapter::{Client, McpAdapter};
 use crate::expected::Expectations;
 use crate::secrets::Redactor;
 use crate::servers::Endpoint;
-use crate::upstream::{Connector, Limits, Tool, ToolCall, ToolResult, Upstream, failure};
+use crate::text;
+use crate::upstream::{Connector, Ears, Limits, Tool, ToolCall, ToolResult, Upstream, failure};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use ltc_workflow::Value;
 use ltc_workflow::advance::Failure;
 use ltc_workflow::document;
 use smol_str::SmolStr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
 /// The connections of this process: our own [`McpAdapter`].
 pub struct Connections {
     connector: Connector,
     places: std::sync::Mutex<BTreeMap<Client, Arc<Place>>>,
+    changed: Arc<Changed>,
+}
+
+/// Servers whose tools may be others by now.
+#[derive(Default)]
+struct Changed {
+    clients: std::sync::Mutex<BTreeSet<Client>>,
+    is_told: Notify,
+}
+
+impl Changed {
+    fn tell(&self, client: Client) {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).insert(client);
+        self.is_told.notify_one();
+    }
 }
 
 struct Place {
@@ -31,7 +47,7 @@ struct Place {
 impl Connections {
     /// No connections yet.
     pub fn new(connector: Connector) -> Connections {
-        Connections { connector, places: std::sync::Mutex::default() }
+        Connections { connector, places: std::sync::Mutex::default(), changed: Arc::default() }
     }
 
     fn place(&self, client: &Client) -> Arc<Place> {
@@ -42,7 +58,7 @@ impl Connections {
 
     /// The connection of `client`; those who want it at once wait for one handshake.
     async fn connection(&self, client: &Client) -> Result<Arc<dyn Upstream>, Failure> {
-        self.place(client).connection(&self.connector).await
+        self.place(client).connection(&self.connector, &self.changed).await
     }
 }
 
@@ -82,8 +98,27 @@ impl McpAdapter for Connections {
         async move { self.connection(client).await?.call(call).await }.boxed()
     }
 
+    fn changed(&self) -> BoxFuture<'_, Vec<Client>> {
+        async {
+            loop {
+                let told = self.changed.is_told.notified();
+                let clients = std::mem::take(&mut *self.changed.clients.lock().unwrap_or_else(PoisonError::into_inner));
+                if !clients.is_empty() {
+                    return clients.into_iter().collect();
+                }
+                told.await;
+            }
+        }
+        .boxed()
+    }
+
     fn limits(&self) -> Limits {
         self.connector.limits
+    }
+
+    fn tell(&self, line: &str) {
+        let log = &self.connector.log;
+        log.server_said("gateway", &text::one_line(&log.redact(line)));
     }
 
     fn conceal(&self, secrets: &Redactor) {
@@ -163,15 +198,19 @@ pub async fn call(adapter: &dyn McpAdapter, client: &Client, call: &ToolCall, li
 }
 
 impl Place {
-    async fn connection(&self, connector: &Connector) -> Result<Arc<dyn Upstream>, Failure> {
+    async fn connection(&self, connector: &Connector, changed: &Arc<Changed>) -> Result<Arc<dyn Upstream>, Failure> {
         let mut connection = self.connection.lock().await;
         if let Some(open) = connection.as_ref().filter(|connection| connection.is_open()) {
             return Ok(open.clone());
         }
         if let Some(broken) = connection.take() {
             broken.close().await;
+            // What is started in its place may have other tools.
+            changed.tell(self.client.clone());
         }
-        let made = connector.connect(&self.client.name, &self.client.endpoint).await?;
+        let (client, told) = (self.client.clone(), changed.clone());
+        let ears = Ears::new(move || told.tell(client.clone()));
+        let made = connector.connect_hearing(&self.client.name, &self.client.endpoint, &ears).await?;
         *connection = Some(made.clone());
         Ok(made)
     }

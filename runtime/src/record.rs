@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Deeper values are left out: the lines around them have to be read again.
-const DEEPEST: usize = MAX_DEPTH - 16;
+pub(crate) const DEEPEST: usize = MAX_DEPTH - 16;
 
 /// Where a recording goes, record by record.
 pub trait Sink: Send {
@@ -223,7 +223,7 @@ fn readable(result: &Value) -> Option<Value> {
 }
 
 /// Whether `value` has at most `levels` levels.
-fn is_shallow(value: &Value, levels: usize) -> bool {
+pub(crate) fn is_shallow(value: &Value, levels: usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         Value::Array(items) => levels > 0 && items.iter().all(|item| is_shallow(item, levels - 1)),

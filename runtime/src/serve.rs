@@ -11,12 +11,14 @@
 //! | `results` | outputs and refusals as results of tools |
 //! | `resources` | documents as resources |
 //! | `tasks` | runs as tasks of the extension `io.modelcontextprotocol/tasks` |
+//! | `correlation` | what a call says about the recording that it belongs to |
 //! | `changes` | who hears that the tools, or a task, have changed |
 //! | `http`, `token` | the other transport, and who may come |
 //! | `rest` | the operations under `/api` |
 
 mod calls;
 mod changes;
+mod correlation;
 mod handler;
 #[cfg(feature = "listen")]
 mod http;
@@ -42,8 +44,8 @@ use crate::stdio::{transport, wire};
 use changes::Registry;
 use handler::Connection;
 use ltc_workflow::nearest::nearest;
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::{RoleServer, ServiceExt};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -141,6 +143,17 @@ struct Place {
     ending: watch::Receiver<bool>,
 }
 
+/// Whether a request came over HTTP.
+#[cfg(feature = "listen")]
+fn is_over_http(context: &RequestContext<RoleServer>) -> bool {
+    context.extensions.get::<::http::request::Parts>().is_some()
+}
+
+#[cfg(not(feature = "listen"))]
+fn is_over_http(_: &RequestContext<RoleServer>) -> bool {
+    false
+}
+
 /// Serves over stdin and stdout until the client closes its side or `end` resolves. Runs that a call waits for go on where and when somebody works on
 /// them; the call is told so. Nothing else may write to stdout meanwhile.
 ///
@@ -178,8 +191,11 @@ pub async fn stdio(service: Arc<Service>, which: Which, end: impl Future<Output 
         }
         Ok(())
     };
-    tokio::select! {
+    let served = tokio::select! {
         served = serving => served,
-        never = registry.watch(service) => match never {},
-    }
+        never = registry.watch(service.clone()) => match never {},
+        never = service.follow_servers() => match never {},
+    };
+    service.recordings().end().await;
+    served
 }

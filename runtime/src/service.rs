@@ -9,6 +9,7 @@ mod compile;
 mod compiler_views;
 mod docs;
 mod exact;
+mod following;
 mod gateway;
 mod learn;
 mod offered;
@@ -19,6 +20,7 @@ mod people_views;
 mod query;
 mod query_views;
 mod recording;
+mod recordings;
 mod refusal;
 mod run_views;
 mod runs;
@@ -27,6 +29,7 @@ mod server_views;
 mod servers;
 mod story;
 mod story_views;
+mod tool_calls;
 mod traces;
 mod window;
 mod worker;
@@ -49,7 +52,7 @@ pub use query_views::{
     CompareWorkflows, CountRuns, CountedFrom, Durations, Every, ExplainFailures, FailureCause, FailureCauses, GroupBy, OrderBy, RankSteps,
     RunCountView, RunCounts, StepCost, StepRanking, WorkflowComparison, WorkflowFiguresView,
 };
-pub use recording::Recording;
+pub use recordings::{Recording, Recordings};
 pub use refusal::{Code, Place, Refusal, refusal_schema};
 pub use run_views::{
     CancelRun, EventView, GetRun, InvokeWorkflow, ListRuns, PruneRuns, Pruned, ResumeRun, RunList, RunStatus, RunView, StepOf,
@@ -83,6 +86,7 @@ pub struct Service {
     driver: Arc<Driver>,
     bundles: Bundles,
     gateway: gateway::Known,
+    recordings: Recordings,
     compiler: Option<Arc<dyn Compiler>>,
     documentation: Documentation,
     /// Compilations take memory and a processor: few go on at once.
@@ -126,8 +130,10 @@ impl Service {
     }
 
     fn over(driver: Arc<Driver>, compiler: Option<Arc<dyn Compiler>>, documents: Vec<Document>) -> Arc<Service> {
+        let recordings = Recordings::new(driver.store().clone(), driver.adapter().clone());
         Arc::new(Service {
             driver,
+            recordings,
             bundles: Bundles::default(),
             gateway: gateway::Known::default(),
             compiler,
@@ -148,12 +154,18 @@ impl Service {
         &self.documentation
     }
 
+    /// The recordings that this process writes.
+    pub fn recordings(&self) -> &Recordings {
+        &self.recordings
+    }
+
     /// Changes whenever a run came to rest or a question was answered in this process.
     pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
     fn has_changed(&self) {
+        self.gateway.doubt();
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 }

@@ -1,7 +1,7 @@
 //! What is tried in a run before a person is asked: looked up when the run is taken up, made ready when it is first needed.
 
 use crate::adapter::McpAdapter;
-use crate::definition::Bundle;
+use crate::definition::{self, Bundle};
 use crate::drive::Driver;
 use crate::journal::{CHOSEN, Offer, Solver, World};
 use crate::perform::RunName;
@@ -29,6 +29,7 @@ pub(crate) struct Solutions {
     known: BTreeMap<Offer, Known>,
     tools: Value,
     asks_of_failures: bool,
+    output: Option<Value>,
     adapter: Arc<dyn McpAdapter>,
 }
 
@@ -68,6 +69,10 @@ impl Solver for Solutions {
     fn asks_of_failures(&self) -> bool {
         self.asks_of_failures
     }
+
+    fn output(&self) -> Option<Value> {
+        self.output.clone()
+    }
 }
 
 /// All that is wrong, as one failure.
@@ -77,7 +82,7 @@ fn all(problems: &[Problem]) -> Failure {
 }
 
 impl Driver {
-    /// What may be tried in a run, with all secrets of it; `None` where no step and no failure of it asks in that way.
+    /// What may be tried in a run, with all secrets of it; `None` where nobody is asked about a step, a failure or a call in doubt of it.
     ///
     /// # Errors
     /// Those of the store.
@@ -88,11 +93,15 @@ impl Driver {
         events: &[Event],
     ) -> Result<Option<(Solutions, Redactor)>, StoreError> {
         let workflows = run.workflows();
-        let places: BTreeSet<(SmolStr, SmolStr)> = workflows
+        let mut places: BTreeSet<(SmolStr, SmolStr)> = workflows
             .values()
             .flat_map(|workflow| preflight::triaged(workflow).into_iter().map(|step| (workflow.name.clone(), step)))
             .collect();
-        if places.is_empty() && !run.workflow().triage {
+        let asks_of_failures = run.workflow().triage;
+        if asks_of_failures {
+            places.insert((run.workflow().name.clone(), SmolStr::default()));
+        }
+        if places.is_empty() && !is_in_doubt(events) {
             return Ok(None);
         }
         let (mut offers, mut versions) = (BTreeMap::new(), BTreeMap::new());
@@ -122,7 +131,8 @@ impl Driver {
             known.insert(offer, Known { workflow: bundle.workflow, prepared: Mutex::new(Some(prepared)), world: OnceCell::new() });
         }
         let tools = self.tools(workflows).await?;
-        let solutions = Solutions { offers, known, tools, asks_of_failures: run.workflow().triage, adapter: self.adapter().clone() };
+        let output = definition::output_schema(run.workflow()).filter(|_| asks_of_failures);
+        let solutions = Solutions { offers, known, tools, asks_of_failures, output, adapter: self.adapter().clone() };
         Ok(Some((solutions, redactor)))
     }
 
@@ -149,6 +159,23 @@ impl Driver {
         let names = |names: BTreeSet<SmolStr>| names.into_iter().map(Value::String).collect::<Value>();
         Ok(tools.into_iter().map(|(server, tools)| (server, names(tools))).collect::<Object>().into())
     }
+}
+
+/// Whether a call was begun of which nobody knows how it ended.
+fn is_in_doubt(events: &[Event]) -> bool {
+    let mut open = BTreeSet::new();
+    for event in events {
+        match &event.what {
+            What::Started => {
+                open.insert(&event.key);
+            }
+            What::Succeeded(_) | What::Failed(_) | What::Again => {
+                open.remove(&event.key);
+            }
+            What::SleepUntil(_) | What::Escalated(_) | What::Cancelled => {}
+        }
+    }
+    !open.is_empty()
 }
 
 /// What an event says that was chosen.

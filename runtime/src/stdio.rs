@@ -5,7 +5,7 @@
 //! | `transport` | one message a line on stdin and stdout |
 //! | `wire` | numbers keep their digits on the way |
 //! | `shown` | workflows as tools, outputs as results of tools |
-//! | `progress` | the steps of a run, told to the client that waits for it |
+//! | `progress` | the steps of a run, and what servers say of those under way, told to the client that waits for it |
 //! | `workflows` | the server whose tools are the workflows of this program |
 
 pub mod progress;

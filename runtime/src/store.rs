@@ -109,7 +109,8 @@ pub trait Store: Journals + Statistics {
     /// its next renewal, or where it looks for it before. Gives the run as it stands then; one that has ended stays as it is.
     fn cancel_run<'s>(&'s self, run: &'s RunId, now: Moment) -> Answer<'s, Option<RunRecord>>;
 
-    /// Takes out runs that ended before `before`, with their journals and questions, and definitions that nothing needs any more; gives how many runs went.
+    /// Takes out runs that ended before `before`, with their journals and questions, questions that ended before it and are of no run, and definitions that nothing
+    /// needs any more; gives how many runs went.
     /// Each run goes whole; where it is cut off, some are gone and some are not.
     fn prune(&self, before: Moment) -> Answer<'_, u64>;
 
@@ -173,6 +174,8 @@ pub trait Store: Journals + Statistics {
     fn server_changes(&self) -> Answer<'_, u64>;
 
     /// Opens a recording. Opening the very same once more changes nothing; another of that name is `Broken`.
+    ///
+    /// What is written down in a recording outlives the process as soon as the function returns; a power cut may take the last of it.
     fn open_trace(&self, trace: NewTrace) -> Answer<'_, ()>;
 
     /// Writes down what a recording is of; what `about` leaves out stays as it is.
@@ -181,8 +184,8 @@ pub trait Store: Journals + Statistics {
     /// Writes down a server of a recording, before the first call to it, or again with what is known of it by now.
     fn note_trace_server<'s>(&'s self, trace: &'s TraceId, name: &'s SmolStr, server: &'s Value, now: Moment) -> Answer<'s, Noted>;
 
-    /// Puts a call that has ended behind those of a recording. The very same call once more changes nothing; another of that id is `Broken`.
-    fn append_call<'s>(&'s self, trace: &'s TraceId, call: &'s TraceCall) -> Answer<'s, Noted>;
+    /// Puts calls that have ended behind those of a recording, all or none. The very same call once more changes nothing; another of that id is `Broken`.
+    fn append_calls<'s>(&'s self, trace: &'s TraceId, calls: &'s [TraceCall]) -> Answer<'s, Noted>;
 
     /// Ends a recording: nothing is written down in it any more.
     fn end_trace<'s>(&'s self, trace: &'s TraceId, output: Option<&'s Value>, now: Moment) -> Answer<'s, Noted>;

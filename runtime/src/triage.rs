@@ -26,6 +26,8 @@ pub(crate) struct Carried<'c> {
     pub tools: Value,
     /// What was tried before, and how it failed.
     pub tried: Option<(Offer, Failure)>,
+    /// What would be tried if nothing could be done twice by that.
+    pub offered: Option<Offer>,
 }
 
 /// An answer, and what comes with it.
@@ -104,21 +106,27 @@ pub(crate) fn step_of(key: &StepKey) -> &str {
 
 /// `asked` with all that whoever works on it needs; the answer may come with a recording.
 pub(crate) fn question(asked: Question, carried: Carried<'_>, run: &RunId, events: &[Event]) -> Question {
-    let Carried { workflow, step, input, tools, tried } = carried;
+    let Carried { workflow, step, input, tools, tried, offered } = carried;
     let mut message = asked.message;
     if let Some((Offer { name, version }, failure)) = &tried {
         let said = text::one_line(&failure.message);
         message.push_str(&format!("\n\nThe workflow {name} (version {version}) was tried first, and failed with {}: {said}", failure.code));
     }
-    let from = events.len().saturating_sub(MOST_EVENTS);
+    if let Some(Offer { name, version }) = &offered {
+        message.push_str(&format!(
+            "\n\nThe workflow {name} (version {version}) solved such a failure before and takes this input. It is not run by itself, since this run has called tools that write: \
+             look what of that it would do again."
+        ));
+    }
     let data = [
         ("run_id", Some(Value::String(run.0.clone()))),
         ("workflow", Some(Value::String(workflow.clone()))),
         ("step", Some(Value::from(step))),
         ("input", Some(Value::Object(input.clone()))),
         ("data", asked.data.filter(|data| data.as_object() != Some(input))),
-        ("events", Some(events.get(from..).unwrap_or_default().iter().map(shown).collect())),
+        ("events", Some(newest(events))),
         ("tools", Some(tools)),
+        ("offered", offered.map(|offer| offer.to_json())),
         ("tried", tried.map(|(offer, failure)| tried_of(&offer, &failure))),
     ];
     Question {
@@ -128,6 +136,37 @@ pub(crate) fn question(asked: Question, carried: Carried<'_>, run: &RunId, event
         data: Some(data.into_iter().filter_map(|(key, value)| Some((key, value?))).collect::<Object>().into()),
         ..asked
     }
+}
+
+/// The newest of a journal.
+fn newest(events: &[Event]) -> Value {
+    let from = events.len().saturating_sub(MOST_EVENTS);
+    events.get(from..).unwrap_or_default().iter().map(shown).collect()
+}
+
+/// A question about a call of a run, with the run, its input, its journal and the tools that are there.
+pub(crate) fn with_run(
+    question: Question,
+    run: &RunId,
+    workflow: &SmolStr,
+    input: &Object,
+    tools: Option<Value>,
+    events: &[Event],
+) -> Question {
+    let more = [
+        ("run_id", Some(Value::String(run.0.clone()))),
+        ("workflow", Some(Value::String(workflow.clone()))),
+        ("input", Some(Value::Object(input.clone()))),
+        ("events", Some(newest(events))),
+        ("tools", tools),
+    ];
+    let mut data = question.data.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    for (key, value) in more {
+        if let Some(value) = value {
+            data.insert(key, value);
+        }
+    }
+    Question { data: Some(data.into()), ..question }
 }
 
 /// What is asked about a run that failed.
@@ -249,7 +288,7 @@ mod tests {
             form: Some(value(r#"{"type":"integer"}"#)),
             ..about_failure("w", &Failure { code: "c".into(), message: "m".into(), step: None })
         };
-        let carried = Carried { workflow: &"w".into(), step: "ask", input: &input, tools: Value::Null, tried: None };
+        let carried = Carried { workflow: &"w".into(), step: "ask", input: &input, tools: Value::Null, tried: None, offered: None };
         let question = question(asked, carried, &RunId("r".into()), &[]);
         let place = Place::of(&question).expect("a place");
         assert_eq!((place.solution_name().as_str(), &place.input), ("solve-w-ask", &input));

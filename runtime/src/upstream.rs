@@ -3,9 +3,11 @@
 pub(crate) mod child;
 mod client;
 mod connect;
+mod ears;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod lines;
+mod shelf;
 #[cfg(feature = "http")]
 pub(crate) mod sse;
 pub(crate) mod stdio;
@@ -14,6 +16,7 @@ pub(crate) mod wire;
 #[cfg(feature = "http")]
 pub(crate) use client::chain;
 pub use connect::{Connector, Limits};
+pub use ears::{Ears, Hearing, Progress};
 
 use futures_util::future::BoxFuture;
 use ltc_workflow::advance::{Failure, StepKey};
@@ -66,6 +69,8 @@ pub struct ToolCall {
     pub step: StepKey,
     /// The run that the step belongs to.
     pub run: SmolStr,
+    /// Who hears how far it has come; the server is not asked to say so where nobody does.
+    pub hearing: Option<Hearing>,
 }
 
 /// What a tool answered.

@@ -341,3 +341,56 @@ async fn a_run_that_fails_asks_once_where_its_workflow_wants_that_and_only_runs_
     let forged = r#"{"role":"r","message":"m","type":"triage","data":{"workflow":"w","step":"ask","input":{}}}"#;
     assert_eq!(world.tried("escalate_to_human", forged).await.expect_err("forged").code, Code::Invalid);
 }
+
+#[tokio::test]
+async fn what_solved_a_run_that_failed_stands_in_for_the_next_one_that_does() {
+    let world = World::new(true).await;
+    let failing = "steps:\n  - id: look\n    set: { n: \"${{ parse_json('{') }}\" }\noutput: { n: \"${{ steps.look.n }}\" }\n";
+    world.deploy(&format!("workflow: w\nversion: 1\ntriage: true\ninputs: {{ n: {{}} }}\n{failing}")).await;
+    let run = async |id: &str, n: &str| {
+        let run = world.call("invoke_workflow", &format!(r#"{{"workflow_name":"w","input":{{"n":{n}}},"run_id":"{id}"}}"#)).await;
+        (text(&run, "/status"), text(&run, "/output"))
+    };
+    let question = async |id: &str| world.call("check_resolution", &format!(r#"{{"escalation_id":"triage-{id}"}}"#)).await;
+    let solution = |output: &str| PLUS_ONE.replace("output: \"${{ steps.sum.n }}\"", &format!("output: {output}"));
+    assert_eq!(run("a", "5").await, ("failed".into(), String::new()));
+    // The answer stands for the run's output, and has to look like it.
+    let asked = question("a").await;
+    world.add("t", r#"{"n":5}"#, &solution("{ n: \"${{ steps.sum.n }}\" }"), "").await;
+    let other = r#"{"escalation_id":"triage-a","resolver_id":"me","payload":{"answer":6,"trace_id":"t"}}"#;
+    assert_eq!(world.tried("claim_and_resolve", other).await.expect_err("no such output").code, Code::Invalid);
+    let resolved = answered(&world, &asked, r#"{"answer":{"n":6},"trace_id":"t"}"#).await;
+    assert_eq!((text(&resolved, "/learned/is_tried"), text(&resolved, "/learned/version/name")), ("true".into(), "solve-w".into()));
+
+    assert_eq!(run("b", "41").await, ("done".into(), r#"{"n":42}"#.into()));
+    let journal = world.call("get_run", r#"{"run_id":"b","events":true}"#).await;
+    assert_eq!((text(&journal, "/events/0/step"), text(&journal, "/events/1/step")), ("@failure@chosen".into(), "@failure".into()));
+    assert_eq!(world.tried("check_resolution", r#"{"escalation_id":"triage-b"}"#).await.expect_err("nobody is asked").code, Code::NotFound);
+    // An input that it does not take, and one that is archived: a person is asked.
+    assert_eq!(run("c", "\"x\"").await.0, "failed");
+    assert_eq!((text(&question("c").await, "/data/tried"), text(&question("c").await, "/data/offered")), (String::new(), String::new()));
+
+    // One that asks a person holds the run up until there is an answer; what it says then is the output.
+    let asks = "steps:\n  - id: q\n    escalate: { role: r, message: And?, form: { type: integer } }\noutput: { n: \"${{ steps.q }}\" }\n";
+    world.add("asks", r#"{"n":5}"#, asks, "").await;
+    answered(&world, &question("c").await, r#"{"answer":{"n":1},"trace_id":"asks","activate":true}"#).await;
+    assert_eq!(run("d", "7").await.0, "waiting");
+    let waiting = world.call("get_run", r#"{"run_id":"d"}"#).await;
+    let inner = world.call("check_resolution", &format!(r#"{{"escalation_id":"{}"}}"#, text(&waiting, "/escalations/0"))).await;
+    assert_eq!(text(&inner, "/message"), "And?");
+    answered(&world, &inner, "9").await;
+    assert_eq!(output(&world, "d").await, r#"{"n":9}"#);
+
+    // One that fails, or gives something else: that is told.
+    for (id, output, said) in [("bad", "{ n: \"${{ parse_json('{') }}\" }", "failed with"), ("odd", "{ m: 1 }", "wrong-answer")] {
+        world.call("set_workflow_state", r#"{"workflow_name":"solve-w","version":1,"state":"active"}"#).await;
+        assert_eq!(run(&format!("before-{id}"), "\"x\"").await.0, "failed");
+        world.add(id, r#"{"n":5}"#, &solution(output), "").await;
+        let asked = question(&format!("before-{id}")).await;
+        answered(&world, &asked, &format!(r#"{{"answer":{{"n":1}},"trace_id":"{id}","activate":true}}"#)).await;
+        assert_eq!(run(id, "5").await.0, "failed");
+        let asked = question(id).await;
+        assert_eq!(text(&asked, "/data/tried/workflow"), "solve-w", "{asked:?}");
+        assert!(text(&asked, "/message").contains(said), "{asked:?}");
+    }
+}

@@ -287,7 +287,7 @@ async fn a_recording_of_the_store_is_one_that_the_compiler_reads() {
         ended_at: Moment(1002),
         turn: None,
     };
-    world.store.append_call(&id, &call).await.expect("it is written down");
+    world.store.append_calls(&id, std::slice::from_ref(&call)).await.expect("it is written down");
     let listed = world.done("list_traces", r#"{"workflow_name":"w","open":true}"#).await;
     assert_eq!(listed.get("traces").and_then(Value::as_array).map(<[Value]>::len), Some(1));
     let shown = world.done("get_trace", r#"{"trace_id":"t1"}"#).await;

@@ -110,6 +110,7 @@ async fn steps(folder: &Path) {
         arguments: [("n", Value::from(1_i64))].into_iter().collect(),
         step: StepKey("s".into()),
         run: "r".into(),
+        hearing: None,
     };
     let (writes, reads) = (bundle(STEPS, "write"), bundle(STEPS, "read"));
     let worker = WorkerId("w".into());

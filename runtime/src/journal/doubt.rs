@@ -25,7 +25,7 @@ const FORM: &str = r#"{
 
 /// What is asked about the call of `key`.
 pub(super) fn question(key: &StepKey, call: Call<'_>) -> Question {
-    let Call { server, tool, arguments, timeout: _ } = call;
+    let Call { server, tool, arguments, timeout: _, hearing: _ } = call;
     let data: Object = [
         ("step", Value::String(key.0.clone())),
         ("server", Value::String(server.clone())),

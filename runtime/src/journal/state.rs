@@ -1,5 +1,6 @@
 //! What a journal says, and what of it is not written yet.
 
+use super::tried::FAILURE;
 use crate::clock::Moment;
 use crate::store::{Commit, EscalationId, Event, NewEscalation, RunRest, What};
 use ltc_workflow::advance::{Ended, StepKey};
@@ -12,6 +13,8 @@ pub(super) struct State {
     pub(super) ended: BTreeMap<StepKey, Ended>,
     /// Steps that were begun before this journal was loaded and have no end.
     pub(super) in_doubt: BTreeSet<StepKey>,
+    /// Whether the run itself has called what writes; what was tried for it after it had failed does not count.
+    pub(super) has_written: bool,
     /// Until when timers run.
     pub(super) timers: BTreeMap<StepKey, Moment>,
     /// Questions that have no answer yet, and when they were asked.
@@ -28,6 +31,10 @@ pub(super) struct State {
     pub(super) rest: Option<RunRest>,
 }
 
+fn is_own(key: &StepKey) -> bool {
+    !key.0.starts_with(FAILURE)
+}
+
 impl State {
     /// What these events say.
     pub(super) fn of(events: impl Iterator<Item = Event>) -> State {
@@ -36,6 +43,7 @@ impl State {
             state.known += 1;
             match what {
                 What::Started => {
+                    state.has_written |= is_own(&key);
                     state.in_doubt.insert(key);
                 }
                 What::Succeeded(value) => state.has_ended(&key, Ended::Succeeded(value)),
@@ -65,6 +73,7 @@ impl State {
     /// Notes an event that is to be written; gives its time.
     pub(super) fn note(&mut self, key: StepKey, what: What) -> Moment {
         let at = Moment::now();
+        self.has_written |= what == What::Started && is_own(&key);
         self.unwritten.push(Event { key, at, what });
         at
     }

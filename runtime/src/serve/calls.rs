@@ -10,7 +10,7 @@
 //! | a second has passed or a person is waited for, and the request takes tasks | the answer is a task |
 
 use super::results::{self, Shape};
-use super::{GATEWAY, Place, changes, tasks, tools};
+use super::{GATEWAY, Place, changes, is_over_http, tasks, tools};
 use crate::clock::unique_name;
 use crate::observe::{Observer, Unobserved};
 use crate::offered::Offered;
@@ -18,6 +18,7 @@ use crate::service::{Caller, Code, GatewayTool, Operation, Recording, Refusal};
 use crate::stdio::progress::Telling;
 use crate::stdio::wire::is_modern;
 use crate::store::RunId;
+use crate::upstream::ToolResult;
 use ltc_workflow::{Object, Value};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CreateTaskResult, ErrorData, RequestId};
@@ -65,10 +66,30 @@ async fn way(place: &Place, tool: &str) -> Result<Way, ErrorData> {
     }
 }
 
-/// An operation that is to be called.
+/// What is to be called.
+enum Call {
+    Operation(&'static Operation, Object),
+    Upstream(Box<GatewayTool>, Object),
+}
+
+/// What a call gives.
+enum Given {
+    Value(Value),
+    Result(ToolResult),
+}
+
+impl Call {
+    async fn made(self, place: &Place, caller: Caller) -> Result<Given, Refusal> {
+        match self {
+            Call::Operation(operation, input) => operation.call(&place.service, &input.into(), caller).await.map(Given::Value),
+            Call::Upstream(tool, arguments) => place.service.call_upstream(&tool, arguments, caller).await.map(Given::Result),
+        }
+    }
+}
+
+/// A call that is to be made and waited for.
 struct Asked {
-    operation: &'static Operation,
-    input: Object,
+    call: Call,
     /// The run that it begins and waits for.
     begins: Option<RunId>,
     /// How the run is answered with, where it is one.
@@ -76,7 +97,6 @@ struct Asked {
 }
 
 const INVOKE: &str = "invoke_workflow";
-const CALL: &str = "call_mcp_tool";
 
 fn asked(way: Way, arguments: Object, is_modern: bool) -> Result<Asked, ErrorData> {
     match way {
@@ -89,17 +109,9 @@ fn asked(way: Way, arguments: Object, is_modern: bool) -> Result<Asked, ErrorDat
                 ("run_id", Value::String(run.0.clone())),
             ];
             let shape = Shape::Output { is_promised: offered.output_schema.is_some(), takes_any: is_modern };
-            Ok(Asked { operation, input: Object::from_iter(input), begins: Some(run), shape: Some(shape) })
+            Ok(Asked { call: Call::Operation(operation, Object::from_iter(input)), begins: Some(run), shape: Some(shape) })
         }
-        Way::Upstream(tool) => {
-            let operation = Operation::named(CALL).ok_or_else(|| ErrorData::internal_error("an operation is not there", None))?;
-            let input = [
-                ("server_name", Value::String(tool.server)),
-                ("tool_name", Value::String(tool.tool)),
-                ("arguments", Value::Object(arguments)),
-            ];
-            Ok(Asked { operation, input: Object::from_iter(input), begins: None, shape: Some(Shape::Upstream) })
-        }
+        Way::Upstream(tool) => Ok(Asked { call: Call::Upstream(tool, arguments), begins: None, shape: None }),
         Way::Operation(operation) if operation.name == INVOKE => {
             let mut input = arguments;
             let waits = input.get("async").and_then(Value::as_bool) != Some(true);
@@ -108,11 +120,11 @@ fn asked(way: Way, arguments: Object, is_modern: bool) -> Result<Asked, ErrorDat
                 input.insert("run_id", Value::from(unique_name().as_str()));
             }
             let begins = input.get("run_id").and_then(Value::as_str).filter(|_| waits).map(|id| RunId(id.into()));
-            Ok(Asked { operation, input, begins, shape: waits.then_some(Shape::Run) })
+            Ok(Asked { call: Call::Operation(operation, input), begins, shape: waits.then_some(Shape::Run) })
         }
         Way::Operation(operation) => {
             let shape = (operation.name == "resume_run").then_some(Shape::Run);
-            Ok(Asked { operation, input: arguments, begins: None, shape })
+            Ok(Asked { call: Call::Operation(operation, arguments), begins: None, shape })
         }
     }
 }
@@ -180,7 +192,7 @@ impl Calls {
 
 /// Calls a tool.
 pub async fn call(
-    place: &Place,
+    place: &Arc<Place>,
     calls: &Calls,
     recording: Option<Arc<Recording>>,
     tool: &str,
@@ -189,7 +201,11 @@ pub async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let waiting = calls.begin(&context.id);
     let asked = asked(way(place, tool).await?, arguments, is_modern(context))?;
-    let telling = context.meta.get_progress_token().map(|token| Telling::begin(token, context.peer.clone()));
+    let are_steps = match &asked.call {
+        Call::Operation(operation, _) => operation.name != "call_mcp_tool",
+        Call::Upstream(..) => false,
+    };
+    let telling = context.meta.get_progress_token().map(|token| Telling::begin(token, context.peer.clone(), are_steps));
     let observer: Arc<dyn Observer> = match &telling {
         Some(telling) => telling.observer(),
         None => Arc::new(Unobserved),
@@ -202,15 +218,15 @@ pub async fn call(
 }
 
 async fn waited(
-    place: &Place,
+    place: &Arc<Place>,
     waiting: &Waiting<'_>,
-    Asked { operation, input, begins, shape }: Asked,
+    Asked { call, begins, shape }: Asked,
     caller: Caller,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let service = place.service.clone();
+    let going_on = place.clone();
     // A task of its own: what it begins does not hang on the connection.
-    let mut going = tokio::spawn(async move { operation.call(&service, &input.into(), caller).await });
+    let mut going = tokio::spawn(async move { call.made(&going_on, caller).await });
     // A run of such a name that is no output would be taken for one.
     let by_tool = matches!(shape, Some(Shape::Output { .. }));
     let task = begins.as_ref().filter(|run| tasks::are_taken(context) && tasks::is_by_tool(run) == by_tool);
@@ -220,7 +236,7 @@ async fn waited(
             biased;
             ended = &mut going => {
                 // What waits for a person may wait for long.
-                if let (Some(run), Ok(Ok(view))) = (task, &ended)
+                if let (Some(run), Ok(Ok(Given::Value(view)))) = (task, &ended)
                     && view.get("status").and_then(Value::as_str) == Some("waiting")
                     && let Some(seed) = tasks::seed(place, run, context).await
                 {
@@ -253,11 +269,7 @@ async fn waited(
 
 /// Whether the protocol has no other way to cancel the request than to hang up: over HTTP from 2026-07-28 on, where a server must take it so.
 fn hanging_up_cancels(context: &RequestContext<RoleServer>) -> bool {
-    #[cfg(feature = "listen")]
-    let is_http = context.extensions.get::<http::request::Parts>().is_some();
-    #[cfg(not(feature = "listen"))]
-    let is_http = false;
-    is_http && is_modern(context)
+    is_over_http(context) && is_modern(context)
 }
 
 /// Nobody waits for the answer any more.
@@ -280,12 +292,12 @@ async fn given_up<T>(place: &Place, going: JoinHandle<T>, begins: Option<&RunId>
     given_up
 }
 
-fn answer(ended: Result<Result<Value, Refusal>, tokio::task::JoinError>, shape: Option<Shape>) -> Result<CallToolResponse, ErrorData> {
+fn answer(ended: Result<Result<Given, Refusal>, tokio::task::JoinError>, shape: Option<Shape>) -> Result<CallToolResponse, ErrorData> {
     let ended = ended.map_err(|_| ErrorData::internal_error("the call came to no end here", None))?;
     let result = match (ended, shape) {
-        (Ok(answer), Some(Shape::Upstream)) => results::upstream(&answer),
-        (Ok(run), Some(shape)) => results::run(&run, shape),
-        (Ok(output), None) => results::of(&output, false),
+        (Ok(Given::Result(answer)), _) => results::upstream(&answer),
+        (Ok(Given::Value(run)), Some(shape)) => results::run(&run, shape),
+        (Ok(Given::Value(output)), None) => results::of(&output, false),
         (Err(refusal), _) => results::refusal(&refusal),
     };
     Ok(result.into())

@@ -1,7 +1,7 @@
 //! What the MCP library asks of a server.
 
 use super::calls::{self, Calls};
-use super::{DOCS, GATEWAY, Place, changes, resources, tasks, tools, wire};
+use super::{DOCS, GATEWAY, Place, changes, correlation, resources, tasks, tools, wire};
 use crate::service::Recording;
 use crate::store::RunId;
 use crate::upstream::wire::carried;
@@ -27,9 +27,14 @@ pub struct Connection {
 impl Connection {
     /// A client at `place`.
     pub fn new(place: Arc<Place>) -> Connection {
-        let record = || Arc::new(Recording::new(place.service.driver().store().clone(), "gateway"));
-        let recording = place.which.has(GATEWAY).then(record);
+        let recording = place.which.has(GATEWAY).then(|| place.service.recordings().begin());
         Connection { place, calls: Calls::default(), recording }
+    }
+
+    /// What is written down of a call goes here: with those of its connection, unless it says more itself.
+    fn recording(&self, context: &RequestContext<RoleServer>) -> Option<Arc<Recording>> {
+        let own = self.recording.as_ref()?;
+        Some(correlation::name(context).map_or_else(|| own.clone(), |name| self.place.service.recordings().named(&name)))
     }
 }
 
@@ -40,7 +45,8 @@ const OF_COMPILER: &str = "Workflows of recordings: list what was recorded, comp
     deploy, roll back, and compile again when more was recorded.";
 
 const OF_GATEWAY: &str = "Tools of all registered servers, as mcp_<server>_<tool>. What is done with them over this connection is recorded; \
-    who claims a question first (claim_escalation) has it recorded as the question's solution.";
+    who claims a question first (claim_escalation) has it recorded as the question's solution. Without a connection of your own (HTTP, protocol 2026-07-28) call them \
+    by call_mcp_tool, with the trace_id that the claim gave.";
 
 const OF_QUERIES: &str = "Questions about many runs at once: how many there are and how they stand, which workflows fail or are slow, why, which steps take time, \
     what people are asked and how long they take. Nothing is changed, and no input or output is shown.";
@@ -85,7 +91,7 @@ impl ServerHandler for Connection {
             Some(Value::Object(arguments)) => arguments,
             Some(_) | None => Object::default(),
         };
-        calls::call(&self.place, &self.calls, self.recording.clone(), &request.name, arguments, &context).await
+        calls::call(&self.place, &self.calls, self.recording(&context), &request.name, arguments, &context).await
     }
 
     async fn list_resources(

@@ -140,8 +140,10 @@ pub async fn listen(
         tokio::select! {
             _ = serving => {}
             () = ended => {}
-            never = registry.watch(service) => match never {},
+            never = registry.watch(service.clone()) => match never {},
+            never = service.follow_servers() => match never {},
         }
+        service.recordings().end().await;
     };
     Ok((address, serving))
 }

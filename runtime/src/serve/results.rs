@@ -5,6 +5,7 @@ use super::wire::exact;
 use crate::approximate::{Inexact, to_serde};
 use crate::service::Refusal;
 pub use crate::stdio::shown::of;
+use crate::upstream::ToolResult;
 use ltc_workflow::{Object, Value, json};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 
@@ -13,8 +14,6 @@ use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 pub enum Shape {
     /// The run, as the operations show it.
     Run,
-    /// What a tool of another server answered.
-    Upstream,
     /// The output of the run; where there is none, the run.
     Output {
         /// Whether the tool has an output schema, which whatever is no error must fit.
@@ -32,7 +31,7 @@ pub fn run(run: &Value, shape: Shape) -> CallToolResult {
         Shape::Output { takes_any, .. } if status == "done" => output(run, takes_any),
         // What is no output must not look like one.
         Shape::Output { is_promised, .. } => of(run, has_failed || is_promised),
-        Shape::Run | Shape::Upstream => of(run, has_failed),
+        Shape::Run => of(run, has_failed),
     }
 }
 
@@ -51,14 +50,13 @@ fn output(run: &Value, takes_any: bool) -> CallToolResult {
 }
 
 /// What a tool of another server answered, as it answered. A block that the protocol does not know is shown as the JSON that it is.
-pub fn upstream(answer: &Value) -> CallToolResult {
-    let blocks = answer.get("content").and_then(Value::as_array).unwrap_or_default();
+pub fn upstream(answer: &ToolResult) -> CallToolResult {
     let block = |block: &Value| {
         serde_json::from_value(to_serde(block, Inexact::Nearest)).unwrap_or_else(|_| ContentBlock::text(json::to_string(block)))
     };
-    let mut result = CallToolResult::success(blocks.iter().map(block).collect());
-    result.structured_content = answer.get("structured_content").map(exact);
-    result.is_error = Some(answer.get("is_error").and_then(Value::as_bool).unwrap_or(false));
+    let mut result = CallToolResult::success(answer.content.iter().map(block).collect());
+    result.structured_content = answer.structured.as_ref().map(exact);
+    result.is_error = Some(answer.is_error);
     result
 }
 

@@ -39,13 +39,13 @@ pub async fn list(place: &Place, cursor: Option<String>) -> Result<ListToolsResu
         return Err(ErrorData::invalid_params("there is no such page", None));
     };
     let upstream = match is_first && place.which.has(GATEWAY) {
-        true => place.service.gateway_tools().await.map_err(|refusal| error(&refusal))?,
-        false => Arc::default(),
+        true => Some(place.service.gateway_table().await.map_err(|refusal| error(&refusal))?),
+        false => None,
     };
+    let upstream = upstream.iter().flat_map(|table| table.tools());
     let operations = OPERATIONS.iter().filter(|operation| is_first && place.which.shows(operation.mcp)).map(of_operation);
-    let mut page = ListToolsResult::with_all_items(
-        operations.chain(upstream.iter().map(of_upstream)).chain(workflows.iter().map(of_workflow)).collect(),
-    );
+    let mut page =
+        ListToolsResult::with_all_items(operations.chain(upstream.map(of_upstream)).chain(workflows.iter().map(of_workflow)).collect());
     page.next_cursor = next;
     Ok(page)
 }

@@ -324,8 +324,8 @@ impl Service {
             StoreError::Broken(_) => gone(),
             StoreError::LeaseLost | StoreError::Unavailable(_) => error.into(),
         })?;
-        for call in &calls {
-            match store.append_call(id, call).await? {
+        for calls in calls.chunks(APPENDED_AT_ONCE) {
+            match store.append_calls(id, calls).await? {
                 Noted::Calls(_) => {}
                 Noted::Ended => break,
                 Noted::NoSuchTrace => return Err(gone()),
@@ -345,6 +345,9 @@ pub(super) fn given(document: &mut Value, key: &str, value: Option<Value>) {
         object.insert(key, value);
     }
 }
+
+/// How many calls go into the store at once.
+const APPENDED_AT_ONCE: usize = 64;
 
 /// Who has recorded what came as a whole.
 const ADDED: &str = "added";

@@ -3,7 +3,7 @@
 use super::checked::{called, schema, violations, written};
 use super::{
     Caller, Refusal, Service, compile, compiler_views, docs, people, people_views, query, query_views, run_views, runs, server_views,
-    servers, story, story_views, traces, workflows,
+    servers, story, story_views, tool_calls, traces, workflows,
 };
 use crate::service::refusal::Code;
 use futures_util::FutureExt;
@@ -247,7 +247,7 @@ pub const OPERATIONS: &[Operation] = &[
         "List the tools of a registered MCP server with their schemas. It is connected to where they are not known yet, or with `refresh`."),
     operation!("call_mcp_tool", Kind::Runs, mcp: SERVERS, command: At("servers call"),
         rest: Rest::At(Verb::Post, "/api/mcp/servers/{server_name}/tools/{tool_name}/call"),
-        server_views::CallMcpTool => server_views::McpToolResult, servers::call,
+        server_views::CallMcpTool => server_views::McpToolResult, tool_calls::call,
         "Call a tool of a registered MCP server. What the tool says is returned, also where it says that it failed."),
     operation!("list_traces", Kind::Reads, mcp: COMPILER, command: At("traces"),
         rest: Rest::At(Verb::Get, "/api/traces"),

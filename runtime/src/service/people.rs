@@ -77,9 +77,7 @@ pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndReso
             let triaged = Triaged::read(&answer);
             let learned = match triaged.trace.clone().map(TraceId).filter(|_| is_open_to(&record, &resolver_id)) {
                 Some(trace) => {
-                    if let Some(recording) = caller.recording.filter(|recording| *recording.id() == trace) {
-                        recording.written().await;
-                    }
+                    service.recordings.written(&trace).await;
                     Some(service.learn(&record.id, &place, trace, &triaged).await?)
                 }
                 None => None,
@@ -97,6 +95,7 @@ pub(super) async fn claim_and_resolve(service: Arc<Service>, asked: ClaimAndReso
     });
     let resolution = Resolution { escalation: id.clone(), by: resolver_id.into(), answer, event, at };
     let record = settled(&id, store.resolve_escalation(resolution).await?)?;
+    service.recordings.answered(caller.recording.as_deref(), &record);
     service.due.notify_one();
     service.has_changed();
     Ok(EscalationView { learned, ..record.into() })
@@ -106,11 +105,11 @@ pub(super) async fn claim(service: Arc<Service>, asked: ClaimEscalation, caller:
     let id = EscalationId(asked.escalation_id.into());
     let now = Moment::now();
     let until = now.after(Duration::from_secs(60 * asked.minutes.unwrap_or(CLAIM_MINUTES)));
-    let record = settled(&id, service.driver.store().claim_escalation(&id, &asked.resolver_id.into(), until, now).await?)?;
-    let trace_id = caller.recording.as_ref().map(|recording| {
-        recording.works_on(&record);
-        recording.id().0.to_string()
-    });
+    let record = settled(&id, service.driver.store().claim_escalation(&id, &asked.resolver_id.as_str().into(), until, now).await?)?;
+    let trace_id = match &caller.recording {
+        Some(recording) => Some(service.recordings.works_on(recording, &record, &asked.resolver_id).await.0.into()),
+        None => None,
+    };
     service.has_changed();
     Ok(EscalationView { trace_id, ..record.into() })
 }

@@ -313,6 +313,9 @@ pub struct CallMcpTool {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub timeout_seconds: Option<u64>,
+    /// The recording that the call goes into: the one that `claim_escalation` gave. Over a connection it goes there by itself.
+    #[serde(default)]
+    pub trace_id: Option<String>,
 }
 
 /// What `call_mcp_tool` gives: what the tool answered.

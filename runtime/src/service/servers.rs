@@ -1,32 +1,28 @@
 //! MCP servers in the registry: added, changed, tried, called. What they look like stands in `server_views`.
 
-use super::recording::Made;
 use super::refusal::Code;
 use super::server_said::Spoken;
 use super::server_views::{
-    AddMcpServer, CallMcpTool, ConnectMcpServer, DisconnectMcpServer, GetMcpServer, ImportMcpServers, Imported, ListMcpServers,
-    ListMcpTools, McpServerList, McpServerSummary, McpServerView, McpToolList, McpToolResult, RefusedServer, RemoveMcpServer, Removed,
-    TagMatch, UpdateMcpServer,
+    AddMcpServer, ConnectMcpServer, DisconnectMcpServer, GetMcpServer, ImportMcpServers, Imported, ListMcpServers, ListMcpTools,
+    McpServerList, McpServerSummary, McpServerView, McpToolList, RefusedServer, RemoveMcpServer, Removed, TagMatch, UpdateMcpServer,
 };
 use super::{Caller, Exact, Refusal, Service, pages};
 use crate::adapter::Client;
-use crate::clock::{Moment, unique_name};
+use crate::clock::Moment;
 use crate::pool;
-use crate::preflight;
 use crate::problem::Problem;
 use crate::run;
 use crate::secrets::Redactor;
 use crate::servers::{self, Elsewhere, literal};
 use crate::store::{Found, ServerChange, ServerEntry, ServerFilter, ServerName, ServerRecord, Tagged};
 use crate::text;
-use crate::upstream::{Tool, ToolCall, ToolResult};
-use ltc_workflow::advance::{Failure, StepKey};
+use crate::upstream::Tool;
+use ltc_workflow::advance::Failure;
 use ltc_workflow::document::Transport;
-use ltc_workflow::{Object, Value, Workflow};
+use ltc_workflow::{Value, Workflow};
 use smol_str::SmolStr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 const PAGE: u32 = 100;
 
@@ -34,9 +30,10 @@ const PAGE: u32 = 100;
 const LONGEST_NAME: usize = 64;
 
 /// A server that is to be reached: as which client, and what nobody is to see of it.
-struct Reached {
-    client: Client,
-    redactor: Redactor,
+#[derive(Clone)]
+pub(super) struct Reached {
+    pub(super) client: Client,
+    pub(super) redactor: Redactor,
 }
 
 impl Service {
@@ -59,7 +56,7 @@ impl Service {
     }
 
     /// The way to a server, with its variables filled in.
-    fn reached(&self, record: &ServerRecord) -> Result<Reached, Vec<Problem>> {
+    pub(super) fn reached(&self, record: &ServerRecord) -> Result<Reached, Vec<Problem>> {
         let name = &record.entry.name.0;
         let overrides = BTreeMap::from([(name.clone(), record.entry.transport.clone())]);
         let elsewhere = Elsewhere { overrides: &overrides, registry: &BTreeMap::new() };
@@ -72,7 +69,7 @@ impl Service {
     }
 
     /// Connects to a server, and writes down how it was found, with its tools.
-    async fn tried(&self, record: &ServerRecord) -> Result<(Reached, Vec<Tool>, Option<ServerRecord>), Refusal> {
+    pub(super) async fn tried(&self, record: &ServerRecord) -> Result<(Reached, Vec<Tool>, Option<ServerRecord>), Refusal> {
         let (name, revision, store) = (&record.entry.name, record.revision, self.driver.store());
         let reached = match self.reached(record) {
             Ok(reached) => reached,
@@ -96,7 +93,7 @@ impl Service {
         }
     }
 
-    fn not_reached(&self, reached: &Reached, failure: Failure) -> Refusal {
+    pub(super) fn not_reached(&self, reached: &Reached, failure: Failure) -> Refusal {
         let message = reached.redactor.text(&text::lines(&failure.message));
         let code = match failure.code.as_str() {
             "connect-failed" | "no-tools" => Code::Missing,
@@ -228,84 +225,6 @@ pub(super) async fn tools(service: Arc<Service>, asked: ListMcpTools, _: Caller)
         }
     };
     Ok(McpToolList { server_name: asked.server_name, tools: tools.into_iter().map(Exact).collect() })
-}
-
-pub(super) async fn call(service: Arc<Service>, asked: CallMcpTool, caller: Caller) -> Result<McpToolResult, Refusal> {
-    let record = service.mcp_server(&asked.server_name).await?;
-    let arguments = match asked.arguments.map(|arguments| arguments.0) {
-        None => Object::default(),
-        Some(Value::Object(arguments)) => arguments,
-        Some(other) => {
-            let problem =
-                Problem::new("invalid-input", "/arguments", format!("an object is expected, not a value of type {}", other.type_name()));
-            return Err(Refusal::because(Code::Invalid, vec![problem]));
-        }
-    };
-    let is_known = |tools: &Value| {
-        tools.as_array().unwrap_or_default().iter().any(|tool| tool.get("name").and_then(Value::as_str) == Some(asked.tool_name.as_str()))
-    };
-    let reached = if record.tools.as_ref().is_some_and(is_known) {
-        service.reached(&record).map_err(|problems| Refusal::because(Code::Missing, problems))?
-    } else {
-        // The server may have got it since.
-        let (reached, tools, _) = service.tried(&record).await?;
-        if let Some(problem) = preflight::missing(&record.entry.name.0, &asked.tool_name.as_str().into(), &tools) {
-            return Err(Refusal::because(Code::NotFound, vec![problem]));
-        }
-        reached
-    };
-    let call = ToolCall { tool: asked.tool_name.into(), arguments, step: StepKey("call".into()), run: unique_name().into() };
-    let limit = asked.timeout_seconds.map(Duration::from_secs);
-    let started_at = Moment::now();
-    let result = pool::call(service.driver.adapter().as_ref(), &reached.client, &call, limit).await;
-    let result = result.map_err(|failure| service.not_reached(&reached, failure));
-    if let Some(recording) = &caller.recording {
-        recording.call(made(&record, &reached, &call, &result, started_at));
-    }
-    let result = result?;
-    let shown = |value: &Value| Exact(reached.redactor.value(value));
-    Ok(McpToolResult {
-        content: result.content.iter().map(shown).collect(),
-        structured_content: result.structured.as_ref().map(shown),
-        is_error: result.is_error,
-    })
-}
-
-/// A call, as a recording has it.
-fn made(record: &ServerRecord, reached: &Reached, call: &ToolCall, result: &Result<ToolResult, Refusal>, started_at: Moment) -> Made {
-    let shown = |value: &Value| reached.redactor.value(value);
-    let outcome = match result {
-        Ok(ToolResult { content, structured, is_error }) => {
-            Ok(ToolResult { content: content.iter().map(shown).collect(), structured: structured.as_ref().map(shown), is_error: *is_error })
-        }
-        Err(refusal) => Err(refusal.message.clone()),
-    };
-    let tools = record.tools.as_ref().and_then(Value::as_array).unwrap_or_default();
-    let entry = tools.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some(call.tool.as_str()));
-    Made {
-        server: record.entry.name.0.clone(),
-        tool: call.tool.clone(),
-        arguments: call.arguments.clone(),
-        outcome,
-        started_at,
-        entry: traced(record),
-        schema: entry.and_then(|entry| entry.get("inputSchema")).cloned(),
-    }
-}
-
-/// A server, as `ltc.trace/1` has it.
-fn traced(record: &ServerRecord) -> Value {
-    let mut entry = servers::write_transport(&record.entry.transport);
-    if let Some(tools) = &record.tools {
-        entry.insert("tools", tools.clone());
-    }
-    if !record.entry.tags.is_empty() {
-        entry.insert("tags", record.entry.tags.iter().map(|tag| Value::String(tag.clone())).collect());
-    }
-    if let Some(hints) = &record.entry.compile_hints {
-        entry.insert("compile_hints", hints.clone());
-    }
-    entry.into()
 }
 
 pub(super) async fn import(service: Arc<Service>, asked: ImportMcpServers, caller: Caller) -> Result<Imported, Refusal> {

@@ -195,7 +195,7 @@ impl ServerHandler for Server {
         let Some((native, offered)) = self.workflows.iter().find(|(_, offered)| offered.name == request.name.as_ref()) else {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", crate::text::one_line(&request.name)), None));
         };
-        let telling = context.meta.get_progress_token().map(|token| Telling::begin(token, context.peer.clone()));
+        let telling = context.meta.get_progress_token().map(|token| Telling::begin(token, context.peer.clone(), true));
         let observer = telling.as_ref().map_or_else(|| Arc::new(Unobserved) as Arc<dyn Observer>, Telling::observer);
         let answer = self.run(native, offered, arguments, observer, &context).await;
         if let Some(telling) = telling {

@@ -3,7 +3,7 @@
 use crate::clock::Moment;
 use ltc_workflow::Value;
 use ltc_workflow::advance::{Failure, StepKey};
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 /// The name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +16,13 @@ pub struct WorkerId(pub SmolStr);
 /// The name of a question to a person.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EscalationId(pub SmolStr);
+
+impl EscalationId {
+    /// The name of the question about a run that failed: there is one for each.
+    pub fn about_failure(run: &RunId) -> EscalationId {
+        EscalationId(format_smolstr!("triage-{}", run.0))
+    }
+}
 
 /// The digest of a [`Definition`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

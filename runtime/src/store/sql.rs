@@ -123,8 +123,18 @@ pub(super) trait Database: Send + Sync {
     /// A transaction that may write.
     fn begin(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>>;
 
+    /// The same, for what may be lost where the power is cut, though not where the process ends: its commit need not wait for the disk.
+    fn begin_lightly(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>> {
+        self.begin()
+    }
+
     /// Does a statement that is a transaction by itself, or a script that is one ([`Joined`]); gives its rows. What it did is on disk then.
     fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>>;
+
+    /// The same, as lightly as [`Database::begin_lightly`].
+    fn once_lightly(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+        self.once(statement)
+    }
 
     /// How statements go together, so that they take one way to the database and back.
     fn joined(&self) -> Joined;
@@ -359,8 +369,8 @@ impl<D: Database> Store for SqlStore<D> {
         done(move || traces::server(&self.0, trace, name, server, now)).boxed()
     }
 
-    fn append_call<'s>(&'s self, trace: &'s TraceId, call: &'s TraceCall) -> Answer<'s, Noted> {
-        done(move || traces::append(&self.0, trace, call)).boxed()
+    fn append_calls<'s>(&'s self, trace: &'s TraceId, calls: &'s [TraceCall]) -> Answer<'s, Noted> {
+        done(move || traces::append(&self.0, trace, calls)).boxed()
     }
 
     fn end_trace<'s>(&'s self, trace: &'s TraceId, output: Option<&'s Value>, now: Moment) -> Answer<'s, Noted> {

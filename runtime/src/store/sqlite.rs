@@ -4,8 +4,11 @@
 //! returns. Every thousand pages or so a commit also carries the log over into the file, with a sync of both. A power cut loses nothing that was committed.
 //! That holds on a local disk: the shared memory of WAL mode does not work over a network.
 //!
+//! Recordings are not waited for in that way: their connection has `synchronous = NORMAL`, whose commits are in the log for whoever reads, and on disk with the next
+//! one of the others. The end of the process takes nothing away; a power cut may take the last calls of a recording.
+//!
 //! **Who waits.** One connection writes, and takes the lock at once (`BEGIN IMMEDIATE`), so that no transaction that has read finds out later that it may not write. A few
-//! others read; nothing holds them up. The writer waits for those of other processes up to [`PATIENCE`]; then the store is `Unavailable`.
+//! others read; nothing holds them up. The writers wait for each other, and for those of other processes, up to [`PATIENCE`]; then the store is `Unavailable`.
 
 use super::sql::{Connection, Database, Done, Driver, Fault, Held, Joined, Meaning, Row, SqlStore, Statement, Tags, fault, migrate};
 use super::{Store, StoreError};
@@ -36,6 +39,8 @@ const MIGRATIONS: &[&str] = &[
 /// The pools of one file.
 struct File {
     writer: SqlitePool,
+    /// Writes what need not be on disk at once.
+    recorder: SqlitePool,
     readers: SqlitePool,
 }
 
@@ -59,8 +64,10 @@ async fn opened(path: &Path) -> Result<File, StoreError> {
     let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full).disable_statement_logging();
     // The connections are kept as long as the store: they are threads with prepared statements.
     let pool = || SqlitePoolOptions::new().acquire_timeout(PATIENCE).idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    let writer = || pool().max_connections(1).before_acquire(|connection, _| is_fresh(connection).boxed());
     let file = File {
-        writer: pool().max_connections(1).before_acquire(|connection, _| is_fresh(connection).boxed()).connect_lazy_with(options.clone()),
+        writer: writer().connect_lazy_with(options.clone()),
+        recorder: writer().connect_lazy_with(options.clone().synchronous(SqliteSynchronous::Normal)),
         readers: pool().max_connections(READERS).connect_lazy_with(options.pragma("query_only", "ON")),
     };
     // Putting a new file into WAL mode does not wait for others who do just that.
@@ -145,6 +152,22 @@ impl Drop for Unsettled {
     }
 }
 
+/// Does a script whose transaction is whole.
+async fn whole(pool: &SqlitePool, script: Statement) -> Done<Vec<Row>> {
+    let mut unsettled = Unsettled(Some(Held::Reading(pool.acquire().await.map_err(fault::<Sqlite>)?)));
+    let Some(held) = &mut unsettled.0 else { return Ok(Vec::new()) };
+    let rows = held.rows(script).await;
+    let is_settled = match &rows {
+        Ok(_) => true,
+        Err(_) => is_undone(held.script("ROLLBACK").await),
+    };
+    if is_settled {
+        // It goes back to its pool.
+        drop(unsettled.0.take());
+    }
+    rows
+}
+
 impl Database for File {
     fn read(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>> {
         async move {
@@ -162,22 +185,20 @@ impl Database for File {
         .boxed()
     }
 
-    fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+    fn begin_lightly(&self) -> BoxFuture<'_, Done<Box<dyn Connection>>> {
         async move {
-            let mut unsettled = Unsettled(Some(Held::Reading(self.writer.acquire().await.map_err(fault::<Sqlite>)?)));
-            let Some(held) = &mut unsettled.0 else { return Ok(Vec::new()) };
-            let rows = held.rows(statement).await;
-            let is_settled = match &rows {
-                Ok(_) => true,
-                Err(_) => is_undone(held.script("ROLLBACK").await),
-            };
-            if is_settled {
-                // It goes back to its pool.
-                drop(unsettled.0.take());
-            }
-            rows
+            let transaction = self.recorder.begin_with("BEGIN IMMEDIATE").await.map_err(fault::<Sqlite>)?;
+            Ok(Box::new(Held::Writing(transaction)) as Box<dyn Connection>)
         }
         .boxed()
+    }
+
+    fn once(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+        whole(&self.writer, statement).boxed()
+    }
+
+    fn once_lightly(&self, statement: Statement) -> BoxFuture<'_, Done<Vec<Row>>> {
+        whole(&self.recorder, statement).boxed()
     }
 
     fn joined(&self) -> Joined {

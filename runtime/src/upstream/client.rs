@@ -1,6 +1,7 @@
 //! One connection, spoken by the MCP library.
 
 use super::child::Remains;
+use super::ears::Ears;
 use super::{Tool, ToolCall, ToolResult, Upstream, failure, wire};
 use crate::approximate::{Inexact, to_serde};
 use crate::text;
@@ -23,13 +24,14 @@ pub struct Client {
     service: tokio::sync::Mutex<Option<Service>>,
     /// What a child process leaves behind.
     remains: Option<Arc<Mutex<Remains>>>,
+    ears: Arc<Ears>,
 }
 
 impl Client {
     /// A connection that is established.
-    pub fn new(server: &str, service: Service, remains: Option<Arc<Mutex<Remains>>>) -> Client {
+    pub fn new(server: &str, service: Service, remains: Option<Arc<Mutex<Remains>>>, ears: Arc<Ears>) -> Client {
         let peer = service.peer().clone();
-        Client { server: server.to_owned(), peer, service: tokio::sync::Mutex::new(Some(service)), remains }
+        Client { server: server.to_owned(), peer, service: tokio::sync::Mutex::new(Some(service)), remains, ears }
     }
 
     fn broken(&self, error: ServiceError) -> Failure {
@@ -56,7 +58,12 @@ impl Client {
         meta.insert("ltc/run".to_owned(), call.run.as_str().into());
         meta.insert("ltc/step".to_owned(), call.step.0.as_str().into());
         meta.insert(wire::ARGUMENTS.to_owned(), ltc_workflow::json::to_string(&arguments).into());
+        let listening = call.hearing.as_ref().map(|hearing| self.ears.listen(hearing));
+        if let Some(listening) = &listening {
+            meta.insert(wire::HEARD.to_owned(), listening.token.into());
+        }
         params.meta = Some(RequestMetaObject(MetaObject(meta)));
+        let _waiting = self.ears.shelf.wait();
         let result = match self.peer.call_tool_once(params).await.map_err(|error| self.broken(error))? {
             CallToolResponse::Complete(result) => result,
             CallToolResponse::InputRequired(_) => {
@@ -65,7 +72,8 @@ impl Client {
             CallToolResponse::Task(_) => return Err(failure("bad-answer", "the tool started a task, which was not offered to it")),
             _ => return Err(failure("bad-answer", "the tool answered in a way that is unknown here")),
         };
-        let Some(whole) = wire::carried(result.meta.as_ref(), wire::RESULT) else {
+        drop(listening);
+        let Some(whole) = wire::result(result.meta.as_ref(), &self.ears.shelf) else {
             // A result with none of the known fields: nothing was said, and it is no error.
             return Ok(ToolResult::default());
         };

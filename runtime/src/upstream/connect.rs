@@ -2,6 +2,7 @@
 
 use super::child::Remains;
 use super::client::{Client, Service, chain, rpc_error};
+use super::ears::Ears;
 #[cfg(feature = "http")]
 use super::http::HttpClient;
 #[cfg(feature = "http")]
@@ -60,9 +61,17 @@ impl Connector {
     /// # Errors
     /// `connect-failed` with the reason.
     pub async fn connect(&self, server: &str, endpoint: &Endpoint) -> Result<Arc<dyn Upstream>, Failure> {
-        match self.connect_in(Era::Initialize, server, endpoint).await {
+        self.connect_hearing(server, endpoint, &Ears::deaf()).await
+    }
+
+    /// The same, with somebody who hears what the server says beside its answers.
+    ///
+    /// # Errors
+    /// `connect-failed` with the reason.
+    pub async fn connect_hearing(&self, server: &str, endpoint: &Endpoint, ears: &Arc<Ears>) -> Result<Arc<dyn Upstream>, Failure> {
+        match self.connect_in(Era::Initialize, server, endpoint, ears).await {
             Ok(client) => Ok(Arc::new(client)),
-            Err(Refusal::Spoken(said)) => match self.connect_in(Era::Discover, server, endpoint).await {
+            Err(Refusal::Spoken(said)) => match self.connect_in(Era::Discover, server, endpoint, ears).await {
                 Ok(client) => Ok(Arc::new(client)),
                 Err(_) => Err(refused(server, &said)),
             },
@@ -70,13 +79,13 @@ impl Connector {
         }
     }
 
-    async fn connect_in(&self, era: Era, server: &str, endpoint: &Endpoint) -> Result<Client, Refusal> {
+    async fn connect_in(&self, era: Era, server: &str, endpoint: &Endpoint, ears: &Arc<Ears>) -> Result<Client, Refusal> {
         match endpoint {
             Endpoint::Stdio { command, .. } => {
-                let (transport, remains) = stdio::start(server, endpoint, self.log.clone())
+                let (transport, remains) = stdio::start(server, endpoint, self.log.clone(), ears.clone())
                     .map_err(|error| Refusal::Other(format!("`{}` cannot be started: {error}", text::one_line(command))))?;
                 let service = self.shake_hands(era, transport, Some(&remains)).await?;
-                Ok(Client::new(server, service, Some(remains)))
+                Ok(Client::new(server, service, Some(remains), ears.clone()))
             }
             #[cfg(not(feature = "http"))]
             Endpoint::Http { .. } => {
@@ -87,20 +96,20 @@ impl Connector {
                 let headers: Vec<(HeaderName, HeaderValue)> =
                     headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>().map_err(Refusal::Other)?;
                 if *sse {
-                    let opening = SseTransport::open(url, headers.into_iter().collect());
+                    let opening = SseTransport::open(url, headers.into_iter().collect(), ears.clone());
                     let limit = self.limits.connect;
                     let Ok(opened) = tokio::time::timeout(limit, opening).await else {
                         return Err(Refusal::Other(format!("there was no stream of events within {} s", limit.as_secs())));
                     };
                     let service = self.shake_hands(era, opened.map_err(Refusal::Other)?, None).await?;
-                    return Ok(Client::new(server, service, None));
+                    return Ok(Client::new(server, service, None, ears.clone()));
                 }
-                let client = HttpClient::new(url).map_err(Refusal::Other)?;
+                let client = HttpClient::new(url, ears.clone()).map_err(Refusal::Other)?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers.extend(headers);
                 config.max_concurrent_requests = 64;
                 let service = self.shake_hands(era, StreamableHttpClientTransport::with_client(client, config), None).await?;
-                Ok(Client::new(server, service, None))
+                Ok(Client::new(server, service, None, ears.clone()))
             }
         }
     }

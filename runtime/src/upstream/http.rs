@@ -5,10 +5,12 @@
 //! in it goes to the configured host and nowhere else.
 
 use super::client::chain;
+use super::ears::Ears;
 use super::wire;
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use ltc_workflow::{Object, Value, json};
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -35,9 +37,10 @@ type HttpError = StreamableHttpError<Lost>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// The client of one server.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
+    ears: Arc<Ears>,
 }
 
 impl HttpClient {
@@ -45,8 +48,8 @@ impl HttpClient {
     ///
     /// # Errors
     /// Where TLS cannot be set up: most often because the machine has no root certificates.
-    pub fn new(url: &str) -> Result<HttpClient, String> {
-        reqwest_client(url).map(|client| HttpClient { client })
+    pub fn new(url: &str, ears: Arc<Ears>) -> Result<HttpClient, String> {
+        reqwest_client(url).map(|client| HttpClient { client, ears })
     }
 }
 
@@ -150,8 +153,8 @@ async fn excuse(response: Response) -> String {
 }
 
 /// The message in `bytes`, or an error that answers the request `id`.
-fn message(bytes: &[u8], id: Option<&RequestId>) -> Result<ServerJsonRpcMessage, HttpError> {
-    let why = match wire::incoming(bytes) {
+fn message(bytes: &[u8], id: Option<&RequestId>, ears: &Ears) -> Result<ServerJsonRpcMessage, HttpError> {
+    let why = match wire::incoming(bytes, &|answered, result| shelved(ears, id, answered, result)) {
         Ok(text) => match serde_json::from_str(&text) {
             Ok(message) => return Ok(message),
             Err(error) => error.to_string(),
@@ -169,13 +172,32 @@ fn unreadable(why: &str, id: &RequestId) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::PARSE_ERROR, why, None), Some(id.clone()))
 }
 
+/// What is heard of before the library reads it; an answer is read once only, and may be large.
+fn hear(ears: &Ears, text: &str) {
+    if text.contains(r#""method":"notifications/"#)
+        && let Ok(message) = serde_json::from_str(text)
+    {
+        ears.hear(&message);
+    }
+}
+
+/// Where the result of the request `id` lies from now on.
+fn shelved(ears: &Ears, id: Option<&RequestId>, answered: &Value, result: &Object) -> Option<i64> {
+    let is_of = id.and_then(|id| serde_json::to_string(id).ok()) == Some(json::to_string(answered));
+    is_of.then(|| ears.shelf.put(result.clone()))
+}
+
 /// The events of a response, each with its message made ready for the library.
-fn events(response: Response, id: Option<RequestId>) -> BoxStream<'static, Result<Sse, SseError>> {
+fn events(response: Response, id: Option<RequestId>, ears: Arc<Ears>) -> BoxStream<'static, Result<Sse, SseError>> {
     let bytes = bounded(response.bytes_stream());
     let ready = move |mut event: Sse| {
         if let Some(data) = event.data.take() {
-            event.data = Some(match (wire::incoming(data.as_bytes()), &id) {
-                (Ok(text), _) => text,
+            let shelve: wire::Shelve<'_> = &|answered, result| shelved(&ears, id.as_ref(), answered, result);
+            event.data = Some(match (wire::incoming(data.as_bytes(), shelve), &id) {
+                (Ok(text), _) => {
+                    hear(&ears, &text);
+                    text
+                }
                 (Err(refused), Some(id)) if !data.trim().is_empty() => serde_json::to_string(&unreadable(&refused.why, id)).unwrap_or(data),
                 (Err(_), _) => data,
             });
@@ -242,12 +264,14 @@ impl StreamableHttpClient for HttpClient {
         let given = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let media = media_type(&response);
         if !status.is_success() {
-            return failed(response, media.as_deref(), id.as_ref(), is_discovery && session.is_none()).await;
+            return failed(response, media.as_deref(), id.as_ref(), is_discovery && session.is_none(), &self.ears).await;
         }
         let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
         match media.as_deref() {
-            Some(EVENTS) => Ok(StreamableHttpPostResponse::Sse(events(response, Some(id)), given)),
-            Some(JSON) => Ok(StreamableHttpPostResponse::Json(message(&body(response, LARGEST_ANSWER).await?, Some(&id))?, given)),
+            Some(EVENTS) => Ok(StreamableHttpPostResponse::Sse(events(response, Some(id), self.ears.clone()), given)),
+            Some(JSON) => {
+                Ok(StreamableHttpPostResponse::Json(message(&body(response, LARGEST_ANSWER).await?, Some(&id), &self.ears)?, given))
+            }
             _ if status == StatusCode::ACCEPTED => Ok(StreamableHttpPostResponse::Accepted),
             _ => Err(StreamableHttpError::UnexpectedContentType(media)),
         }
@@ -286,7 +310,7 @@ impl StreamableHttpClient for HttpClient {
         }
         let response = response.error_for_status().map_err(lost)?;
         match media_type(&response) {
-            Some(media) if media == EVENTS => Ok(events(response, None)),
+            Some(media) if media == EVENTS => Ok(events(response, None, self.ears.clone())),
             media => Err(StreamableHttpError::UnexpectedContentType(media)),
         }
     }
@@ -298,12 +322,13 @@ async fn failed(
     media: Option<&str>,
     id: Option<&RequestId>,
     is_discovery: bool,
+    ears: &Ears,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     let status = response.status();
     let retry_after = retry_after(&response);
     let text = if media == Some(JSON) {
         let bytes = body(response, LARGEST_ANSWER).await?;
-        if let Ok(ServerJsonRpcMessage::Error(mut error)) = message(&bytes, None) {
+        if let Ok(ServerJsonRpcMessage::Error(mut error)) = message(&bytes, None, ears) {
             // Who refuses before reading the message cannot know its id.
             error.id = id.cloned();
             return Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), None));

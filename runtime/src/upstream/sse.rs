@@ -4,6 +4,7 @@
 //! That address must have the origin of the server: a header with a token in it goes to the configured host and nowhere else.
 
 use super::client::chain;
+use super::ears::Ears;
 use super::http::{bounded, reqwest_client};
 use super::wire::{self, Refused};
 use futures_util::stream::BoxStream;
@@ -14,6 +15,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use sse_stream::{Sse, SseStream};
+use std::sync::Arc;
 
 /// The way to one server, whoever writes and reads the messages.
 pub(crate) struct Way {
@@ -87,21 +89,24 @@ impl Post {
 }
 
 /// The transport to one server.
-pub struct SseTransport(Option<Way>);
+pub struct SseTransport {
+    way: Option<Way>,
+    ears: Arc<Ears>,
+}
 
 impl SseTransport {
     /// Opens it.
     ///
     /// # Errors
     /// Where the server does not answer with events, or names an address of another origin.
-    pub async fn open(url: &str, headers: HeaderMap) -> Result<SseTransport, String> {
-        Way::open(url, headers).await.map(|way| SseTransport(Some(way)))
+    pub async fn open(url: &str, headers: HeaderMap, ears: Arc<Ears>) -> Result<SseTransport, String> {
+        Way::open(url, headers).await.map(|way| SseTransport { way: Some(way), ears })
     }
 }
 
 /// The message in an event, or what the library is told instead.
 fn message(text: &str) -> Option<ServerJsonRpcMessage> {
-    let read = wire::incoming(text.as_bytes())
+    let read = wire::incoming(text.as_bytes(), &|_, _| None)
         .and_then(|text| serde_json::from_str(&text).map_err(|error| Refused { id: wire::id_of(text.as_bytes()), why: error.to_string() }));
     match read {
         Ok(message) => Some(message),
@@ -117,7 +122,7 @@ impl Transport<RoleClient> for SseTransport {
     type Error = std::io::Error;
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let post = self.0.as_ref().map(Way::post);
+        let post = self.way.as_ref().map(Way::post);
         let text = wire::outgoing(&message).map_err(std::io::Error::other);
         async move {
             let post = post.ok_or(std::io::ErrorKind::NotConnected)?;
@@ -128,14 +133,16 @@ impl Transport<RoleClient> for SseTransport {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             // A stream that broke ends the connection; the next call makes a new one.
-            if let Some(message) = message(&self.0.as_mut()?.next().await?) {
+            if let Some(message) = message(&self.way.as_mut()?.next().await?)
+                && !self.ears.hear(&message)
+            {
                 return Some(message);
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.0 = None;
+        self.way = None;
         Ok(())
     }
 }

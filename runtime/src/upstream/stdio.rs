@@ -1,11 +1,13 @@
 //! A server that is a child process: one message a line on its stdin and stdout, and whatever it likes on its stderr.
 
 use super::child::{self, Child, Remains, Started};
+use super::ears::Ears;
 use super::lines::{Line, Lines};
 use super::wire::{self, Refused};
 use crate::observe::Log;
 use crate::servers::Endpoint;
 use crate::text;
+use ltc_workflow::{Value, json};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -25,13 +27,19 @@ pub struct ChildTransport {
     waiting: Arc<Mutex<BTreeSet<String>>>,
     server: String,
     log: Arc<dyn Log>,
+    ears: Arc<Ears>,
 }
 
 /// Starts the server; what it leaves behind is told through the second value.
 ///
 /// # Errors
 /// Where the program cannot be started.
-pub fn start(server: &str, endpoint: &Endpoint, log: Arc<dyn Log>) -> std::io::Result<(ChildTransport, Arc<Mutex<Remains>>)> {
+pub fn start(
+    server: &str,
+    endpoint: &Endpoint,
+    log: Arc<dyn Log>,
+    ears: Arc<Ears>,
+) -> std::io::Result<(ChildTransport, Arc<Mutex<Remains>>)> {
     let Started { child, input, output } = child::start(server, endpoint, log.clone())?;
     let remains = child.remains();
     let transport = ChildTransport {
@@ -41,6 +49,7 @@ pub fn start(server: &str, endpoint: &Endpoint, log: Arc<dyn Log>) -> std::io::R
         waiting: Arc::default(),
         server: server.to_owned(),
         log,
+        ears,
     };
     Ok((transport, remains))
 }
@@ -49,8 +58,11 @@ impl ChildTransport {
     /// The message in a line, or what the library is told instead; nothing where the line is no message at all.
     fn message(&self, line: &Line) -> Option<ServerJsonRpcMessage> {
         let refused = match line {
-            Line::Whole(bytes) => match read(bytes) {
+            Line::Whole(bytes) => match self.read(bytes) {
                 Ok(message) => {
+                    if self.ears.hear(&message) {
+                        return None;
+                    }
                     self.answered(&message);
                     return Some(message);
                 }
@@ -73,6 +85,12 @@ impl ChildTransport {
         Some(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::PARSE_ERROR, why, None), id))
     }
 
+    fn read(&self, line: &[u8]) -> Result<ServerJsonRpcMessage, Refused> {
+        let is_waited_for = |id: &Value| self.waiting.lock().unwrap_or_else(PoisonError::into_inner).contains(&json::to_string(id));
+        let text = wire::incoming(line, &|id, result| is_waited_for(id).then(|| self.ears.shelf.put(result.clone())))?;
+        serde_json::from_str(&text).map_err(|error| Refused { id: wire::id_of(line), why: error.to_string() })
+    }
+
     fn answered(&self, message: &ServerJsonRpcMessage) {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -88,11 +106,6 @@ impl ChildTransport {
 /// An id as a key: its JSON.
 fn key(id: &RequestId) -> String {
     serde_json::to_string(id).unwrap_or_default()
-}
-
-fn read(line: &[u8]) -> Result<ServerJsonRpcMessage, Refused> {
-    let text = wire::incoming(line)?;
-    serde_json::from_str(&text).map_err(|error| Refused { id: wire::id_of(line), why: error.to_string() })
 }
 
 impl Transport<RoleClient> for ChildTransport {

@@ -5,11 +5,12 @@
 //! travels beside it, as JSON text under private keys of `_meta`:
 //!
 //! - out: [`outgoing`] puts the exact arguments back in the place of the approximate ones that the library saw;
-//! - in: [`incoming`] hands the library a result without content whose `_meta` holds the text of the whole result, and tools whose `_meta`
-//!   holds the text of the whole tool.
+//! - in: [`incoming`] hands the library a result without content whose `_meta` says where the whole result lies (or holds its text, where nobody is known to wait
+//!   for it), and tools whose `_meta` holds the text of the whole tool.
 //!
 //! The private keys never reach a server, and what a server sends under them is dropped.
 
+use super::shelf::Shelf;
 use crate::approximate::{Inexact, to_serde};
 use ltc_workflow::json;
 use ltc_workflow::{Object, Value};
@@ -17,10 +18,14 @@ use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, MetaObjec
 
 /// Where the arguments of a call travel to [`outgoing`].
 pub const ARGUMENTS: &str = "ltc.private/arguments";
+/// Where the token of a call whose progress is listened to travels to [`outgoing`].
+pub const HEARD: &str = "ltc.private/heard";
 /// Where a call's result travels from [`incoming`].
 pub const RESULT: &str = "ltc.private/result";
 /// Where a tool travels from [`incoming`].
 pub const TOOL: &str = "ltc.private/tool";
+
+const PROGRESS_TOKEN: &str = "progressToken";
 
 /// What all private keys begin with.
 pub const PRIVATE: &str = "ltc.private/";
@@ -52,6 +57,11 @@ fn with_exact_arguments(text: &str) -> Result<String, String> {
         let mut meta = params.remove("_meta")?.as_object()?.clone();
         let arguments = json::parse(meta.remove(ARGUMENTS)?.as_str()?.as_bytes()).ok()?;
         params.insert("arguments", arguments);
+        // The library asks every server for progress; we do where somebody listens.
+        meta.remove(PROGRESS_TOKEN);
+        if let Some(token) = meta.remove(HEARD) {
+            meta.insert(PROGRESS_TOKEN, token);
+        }
         if !meta.is_empty() {
             params.insert("_meta", meta.into());
         }
@@ -61,26 +71,30 @@ fn with_exact_arguments(text: &str) -> Result<String, String> {
     spliced().ok_or_else(|| "the call lost its arguments on the way to the server".to_owned())
 }
 
+/// Puts the result of the request with this id aside, where somebody is known to wait for it, and says where it lies.
+pub type Shelve<'s> = &'s dyn Fn(&Value, &Object) -> Option<i64>;
+
 /// What the library is given for the message in `bytes`.
 ///
 /// # Errors
 /// Where `bytes` are no JSON object that two readers would understand in the same way.
-pub fn incoming(bytes: &[u8]) -> Result<String, Refused> {
+pub fn incoming(bytes: &[u8], shelve: Shelve<'_>) -> Result<String, Refused> {
     let message = json::parse(bytes).map_err(|error| Refused { id: id_of(bytes), why: error.to_string() })?;
     let Value::Object(mut message) = message else {
         return Err(Refused { id: None, why: format!("a message is an object, not a value of type {}", message.type_name()) });
     };
     if let Some(Value::Object(result)) = message.get("result") {
-        let result = for_library(result);
+        let id = message.get("id").cloned().unwrap_or_default();
+        let result = for_library(result, &|result| shelve(&id, result));
         message.insert("result", result.into());
     }
     Ok(to_serde(&message.into(), Inexact::Nearest).to_string())
 }
 
-fn for_library(result: &Object) -> Object {
+fn for_library(result: &Object, shelve: &dyn Fn(&Object) -> Option<i64>) -> Object {
     let is_complete = result.get("resultType").is_none_or(|kind| kind.as_str() == Some("complete"));
     if is_complete && ["content", "structuredContent", "isError"].iter().any(|key| result.contains_key(key)) {
-        return call_result(result);
+        return call_result(result, shelve(result));
     }
     let mut given = without_private(result);
     if let Some(tools) = result.get("tools").and_then(Value::as_array) {
@@ -89,13 +103,14 @@ fn for_library(result: &Object) -> Object {
     given
 }
 
-fn call_result(result: &Object) -> Object {
+fn call_result(result: &Object, place: Option<i64>) -> Object {
     let mut given = Object::default();
     given.insert("content", Value::array(Vec::new()));
     if let Some(kind) = result.get("resultType") {
         given.insert("resultType", kind.clone());
     }
-    let meta: Object = [(RESULT, Value::string(json::to_string(&Value::Object(result.clone()))))].into_iter().collect();
+    let whole = || Value::string(json::to_string(&Value::Object(result.clone())));
+    let meta: Object = [(RESULT, place.map_or_else(whole, Value::from))].into_iter().collect();
     given.insert("_meta", meta.into());
     given
 }
@@ -120,6 +135,14 @@ fn without_private(result: &Object) -> Object {
 /// What is not ours in a `_meta`.
 pub fn of_others(meta: &Object) -> Object {
     meta.iter().filter(|(key, _)| !key.starts_with(PRIVATE)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The result of a call, from where it lies or out of its text.
+pub fn result(meta: Option<&MetaObject>, shelf: &Shelf) -> Option<Value> {
+    match meta?.0.get(RESULT)?.as_i64() {
+        Some(place) => shelf.take(place),
+        None => carried(meta, RESULT),
+    }
 }
 
 /// The value that travelled under `key`.
@@ -180,26 +203,39 @@ mod tests {
         assert!(outgoing(&ClientJsonRpcMessage::request(message, RequestId::Number(1))).is_err());
     }
 
+    const NOBODY: Shelve<'static> = &|_, _| None;
+
+    /// A result behind the library: as text, and from the shelf.
+    fn arrived(sent: &str) -> [Option<Value>; 2] {
+        let shelf = Shelf::default();
+        let own: Shelve<'_> = &|id, result| (json::to_string(id) == "7").then(|| shelf.put(result.clone()));
+        [NOBODY, own].map(|shelve| {
+            let given = incoming(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{sent}}}"#).as_bytes(), shelve).expect("it is a message");
+            let message: ServerJsonRpcMessage = serde_json::from_str(&given).expect("the library reads it");
+            let JsonRpcMessage::Response(response) = message else { panic!("{given}") };
+            let ServerResult::CallToolResult(read) = response.result else { panic!("{given}") };
+            result(read.meta.as_ref(), &shelf)
+        })
+    }
+
     #[test]
     fn a_result_arrives_whole() {
         let result = r#"{"content":[{"type":"text","text":"a","later":1.10}],"structuredContent":{"n":18446744073709551617,"x":1e400},"_meta":{"ltc.private/result":"{}"}}"#;
-        let given = incoming(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#).as_bytes()).expect("it is a message");
-        let message: ServerJsonRpcMessage = serde_json::from_str(&given).expect("the library reads it");
-        let JsonRpcMessage::Response(response) = message else { panic!("{given}") };
-        let ServerResult::CallToolResult(read) = response.result else { panic!("{given}") };
-        assert_eq!(carried(read.meta.as_ref(), RESULT), json::parse(result.as_bytes()).ok());
+        assert_eq!(arrived(result), [json::parse(result.as_bytes()).ok(), json::parse(result.as_bytes()).ok()]);
     }
 
     #[test]
     fn what_a_server_sends_under_private_keys_is_dropped() {
-        let given = incoming(br#"{"jsonrpc":"2.0","id":7,"result":{"_meta":{"ltc.private/result":"{}","a":1}}}"#).expect("it is a message");
+        let given =
+            incoming(br#"{"jsonrpc":"2.0","id":7,"result":{"_meta":{"ltc.private/result":"{}","a":1}}}"#, NOBODY).expect("it is a message");
         assert_eq!(given, r#"{"id":7,"jsonrpc":"2.0","result":{"_meta":{"a":1}}}"#);
     }
 
     #[test]
     fn tools_arrive_with_the_digits_of_their_schemas() {
         let tool = r#"{"name":"t","inputSchema":{"type":"object","maximum":1e400}}"#;
-        let given = incoming(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"tools":[{tool}]}}}}"#).as_bytes()).expect("it is a message");
+        let given =
+            incoming(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"tools":[{tool}]}}}}"#).as_bytes(), NOBODY).expect("it is a message");
         let message: ServerJsonRpcMessage = serde_json::from_str(&given).expect("the library reads it");
         let JsonRpcMessage::Response(response) = message else { panic!("{given}") };
         let ServerResult::ListToolsResult(list) = response.result else { panic!("{given}") };
@@ -208,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_message_that_is_none_names_the_request_that_waits() {
-        let refused = |text: &str| incoming(text.as_bytes()).expect_err("no message");
+        let refused = |text: &str| incoming(text.as_bytes(), NOBODY).expect_err("no message");
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id":7,"result":{"a":1,"a":2}}"#).id, Some(RequestId::Number(7)));
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id":"x","result":{"a":1,"a":2}}"#).id, Some(RequestId::String("x".into())));
         assert_eq!(refused(r#"{"jsonrpc":"2.0","id": 7,"result":{"a":NaN}}"#).id, Some(RequestId::Number(7)));
@@ -247,12 +283,9 @@ mod tests {
         #[test]
         fn any_result_arrives_as_it_was(value in any_value()) {
             let result = json::to_string(&[("content", Value::array(Vec::new())), ("structuredContent", value)].into_iter().collect::<Object>().into());
-            let given = incoming(format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#).as_bytes()).expect("it is a message");
-            let message: ServerJsonRpcMessage = serde_json::from_str(&given).expect("the library reads it");
-            let JsonRpcMessage::Response(response) = message else { panic!("{given}") };
-            let ServerResult::CallToolResult(read) = response.result else { panic!("{given}") };
-            let arrived = carried(read.meta.as_ref(), RESULT).map(|value| json::to_string(&value));
-            prop_assert_eq!(arrived, Some(result));
+            for arrived in arrived(&result) {
+                prop_assert_eq!(arrived.map(|value| json::to_string(&value)), Some(result.clone()));
+            }
         }
     }
 }

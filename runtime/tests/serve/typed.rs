@@ -122,7 +122,8 @@ pub async fn a_workflow_can_call_a_workflow_through_the_server_with_its_digits()
         assert!(upstream.tools().await.expect("tools").iter().any(|tool| tool.name == "echo"));
         let given = value(r#"{"n":[123456789012345678901234567890,1.10,1e400,{"b":1,"a":2}]}"#);
         let arguments = given.as_object().expect("an object").clone();
-        let call = ToolCall { tool: "echo".into(), arguments, step: ltc_workflow::advance::StepKey("s".into()), run: "r".into() };
+        let call =
+            ToolCall { tool: "echo".into(), arguments, step: ltc_workflow::advance::StepKey("s".into()), run: "r".into(), hearing: None };
         let result = upstream.call(&call).await.expect("an answer");
         assert_eq!(json::to_string(&result.decode().expect("no error")), json::to_string(&given));
         upstream.close().await;

@@ -3,8 +3,8 @@
 use crate::place::{Place, create, definition, event, json, lease, new_run, question, question_id, run_id, running, worker};
 use ltc_runtime::clock::Moment;
 use ltc_runtime::store::{
-    Commit, Created, Definition, DefinitionId, EscalationStatus, NewRun, NewVersion, RunFilter, RunRest, Status, Store, StoreError,
-    VersionState, What,
+    Commit, Created, Definition, DefinitionId, EscalationId, EscalationStatus, NewEscalation, NewRun, NewVersion, Resolution, RunFilter,
+    RunRest, Settled, Status, Store, StoreError, VersionState, What,
 };
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -170,8 +170,34 @@ pub async fn pruning_takes_old_runs_with_all_that_is_theirs(place: Place) {
     let done = Commit { rest: Some(RunRest::Done(json("2"))), ..Commit::default() };
     assert_eq!(store.commit(&young, &worker("w"), 0, &done, Moment(1501)).await, Ok(0));
 
+    // Questions that are no run's: about runs that failed, and asked by people.
+    for run in ["old7", "old300", "young", "queued"] {
+        let about = NewEscalation { id: EscalationId::about_failure(&run_id(run)), ..question("about", None) };
+        store.open_escalation(about).await.expect("it is opened");
+    }
+    for (name, at) in [("answered", Some(1500)), ("answered late", Some(1501)), ("open", None)] {
+        store.open_escalation(question(name, None)).await.expect("it is opened");
+        if let Some(at) = at {
+            let answer = Resolution { escalation: question_id(name), by: "ann".into(), answer: json("1"), event: None, at: Moment(at) };
+            assert!(matches!(store.resolve_escalation(answer).await, Ok(Settled::Done(_))));
+        }
+    }
+
     assert_eq!(store.prune(Moment(1500)).await, Ok(0));
     assert_eq!(store.prune(Moment(1501)).await, Ok(450));
+    let about = |run: &str| EscalationId::about_failure(&run_id(run));
+    let questions = [
+        (about("old7"), false),
+        (about("old300"), false),
+        (about("young"), true),
+        (about("queued"), true),
+        (question_id("answered"), false),
+        (question_id("answered late"), true),
+        (question_id("open"), true),
+    ];
+    for (id, is_there) in questions {
+        assert_eq!(store.escalation(&id).await.expect("an answer").is_some(), is_there, "{}", id.0);
+    }
     let all = store.runs(RunFilter { status: None, workflow: None, after: None, limit: 1000 }).await.expect("a list");
     let left: BTreeSet<&str> = all.iter().map(|run| run.id.0.as_str()).collect();
     assert_eq!(left, BTreeSet::from(["queued", "young"]));

@@ -54,9 +54,12 @@ pub async fn a_recording_is_one_document(place: Place) {
     assert_eq!(store.note_trace(&id("r"), &about, Moment(1001)).await, Ok(Noted::Calls(0)));
     assert_eq!(store.note_trace_server(&id("r"), &"z".into(), &json(r#"{"tags":["later"]}"#), Moment(1001)).await, Ok(Noted::Calls(0)));
     assert_eq!(store.note_trace_server(&id("r"), &"s".into(), &json(r#"{"command":"y"}"#), Moment(1001)).await, Ok(Noted::Calls(0)));
-    assert_eq!(store.append_call(&id("r"), &call("one", 1002)).await, Ok(Noted::Calls(1)));
+    assert_eq!(store.append_calls(&id("r"), &[call("one", 1002)]).await, Ok(Noted::Calls(1)));
     let failed = TraceOutcome::Error { code: -32602, message: "no such thing".to_owned() };
-    assert_eq!(store.append_call(&id("r"), &TraceCall { outcome: failed, turn: Some(2), ..call("two", 1004) }).await, Ok(Noted::Calls(2)));
+    assert_eq!(
+        store.append_calls(&id("r"), &[TraceCall { outcome: failed, turn: Some(2), ..call("two", 1004) }]).await,
+        Ok(Noted::Calls(2))
+    );
     let during = store.trace_document(&id("r")).await.expect("an answer").expect("it is there");
     assert_eq!(during.get("calls").and_then(Value::as_array).map(<[Value]>::len), Some(2));
     assert_eq!(store.end_trace(&id("r"), Some(&json("[1.0]")), Moment(1010)).await, Ok(Noted::Calls(2)));
@@ -87,7 +90,7 @@ pub async fn calls_have_one_order(place: Place) {
         let store = stores[writer % 2].clone();
         tasks.spawn(async move {
             for index in 0..10 {
-                store.append_call(&id("r"), &call(&format!("{writer}-{index}"), index)).await.expect("it is written down");
+                store.append_calls(&id("r"), &[call(&format!("{writer}-{index}"), index)]).await.expect("it is written down");
             }
         });
     }
@@ -111,13 +114,24 @@ pub async fn nothing_is_written_twice_or_after_the_end(place: Place) {
     // The same again: nobody knew whether it had worked.
     opened(&*store, new("r", 1000)).await;
     assert!(matches!(store.open_trace(new("r", 1001)).await, Err(StoreError::Broken(_))));
-    assert_eq!(store.append_call(&id("r"), &call("one", 1)).await, Ok(Noted::Calls(1)));
-    assert_eq!(store.append_call(&id("r"), &call("one", 1)).await, Ok(Noted::Calls(1)));
-    assert!(is_broken(store.append_call(&id("r"), &call("one", 2)).await));
-    assert_eq!(store.append_call(&id("other"), &call("one", 1)).await, Ok(Noted::NoSuchTrace));
+    assert_eq!(store.append_calls(&id("r"), &[call("one", 1)]).await, Ok(Noted::Calls(1)));
+    assert_eq!(store.append_calls(&id("r"), &[call("one", 1)]).await, Ok(Noted::Calls(1)));
+    assert!(is_broken(store.append_calls(&id("r"), &[call("one", 2)]).await));
+    assert_eq!(store.append_calls(&id("other"), &[call("one", 1)]).await, Ok(Noted::NoSuchTrace));
     assert_eq!(store.trace(&id("r")).await.expect("an answer").map(|record| record.calls), Some(1));
-    assert_eq!(store.end_trace(&id("r"), None, Moment(2000)).await, Ok(Noted::Calls(1)));
-    assert_eq!(store.append_call(&id("r"), &call("two", 3)).await, Ok(Noted::Ended));
+    // Several at once: those that are there stay where they are, and one that is another keeps all of them out.
+    let several = |names: &[&str]| names.iter().map(|name| call(name, 1)).collect::<Vec<TraceCall>>();
+    assert_eq!(store.append_calls(&id("r"), &[]).await, Ok(Noted::Calls(1)));
+    assert_eq!(store.append_calls(&id("r"), &several(&["two", "three"])).await, Ok(Noted::Calls(3)));
+    assert_eq!(store.append_calls(&id("r"), &several(&["three", "four", "one", "five"])).await, Ok(Noted::Calls(5)));
+    assert!(is_broken(store.append_calls(&id("r"), &[call("six", 1), call("two", 2)]).await));
+    assert_eq!(store.append_calls(&id("none"), &several(&["a", "b"])).await, Ok(Noted::NoSuchTrace));
+    let document = store.trace_document(&id("r")).await.expect("an answer").expect("a document");
+    let names: Vec<&str> =
+        document.get("calls").and_then(Value::as_array).expect("calls").iter().filter_map(|call| call.get("id")?.as_str()).collect();
+    assert_eq!(names, ["one", "two", "three", "four", "five"]);
+    assert_eq!(store.end_trace(&id("r"), None, Moment(2000)).await, Ok(Noted::Calls(5)));
+    assert_eq!(store.append_calls(&id("r"), &[call("seven", 3)]).await, Ok(Noted::Ended));
     assert_eq!(store.note_trace_server(&id("r"), &"s".into(), &json("{}"), Moment(3)).await, Ok(Noted::Ended));
     let about = TraceAbout { task: Some("late".to_owned()), ..TraceAbout::default() };
     assert_eq!(store.note_trace(&id("r"), &about, Moment(3)).await, Ok(Noted::Ended));
@@ -138,7 +152,7 @@ pub async fn recordings_are_found_and_go(place: Place) {
             input: None,
         };
         opened(&*store, NewTrace { about, ..new(name, at) }).await;
-        store.append_call(&id(name), &call("one", at)).await.expect("it is written down");
+        store.append_calls(&id(name), &[call("one", at)]).await.expect("it is written down");
     }
     store.end_trace(&id("c"), None, Moment(25)).await.expect("it ends");
     assert_eq!(names(&*store, ALL).await, "b d c a");

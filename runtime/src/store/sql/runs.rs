@@ -4,7 +4,7 @@ use super::words::{json, maybe_read_json, read_failure, read_json, read_status, 
 use super::{Connection, Database, Done, Fault, Row, Statement, a_few_at_a_time, done, journal, read, unchanged};
 use crate::clock::Moment;
 use crate::store::{
-    Created, Definition, DefinitionId, Event, Lease, NewRun, RunFilter, RunId, RunRecord, Status, StoreError, What, WorkerId,
+    Created, Definition, DefinitionId, EscalationId, Event, Lease, NewRun, RunFilter, RunId, RunRecord, Status, StoreError, What, WorkerId,
 };
 use ltc_workflow::advance::StepKey;
 use smol_str::SmolStr;
@@ -168,18 +168,36 @@ pub(super) async fn cancel(database: &dyn Database, run: &RunId, now: Moment) ->
     Ok(Some(record))
 }
 
-/// Takes runs out, each of them whole.
+/// Takes runs out, each of them whole, and questions of nobody's run that have ended.
 pub(super) async fn prune(database: &dyn Database, before: Moment) -> Result<u64, StoreError> {
     let gone = a_few_at_a_time(PRUNED_AT_ONCE, || prune_some(database, before)).await?;
+    a_few_at_a_time(PRUNED_AT_ONCE, || prune_questions(database, before)).await?;
     done(|| prune_definitions(database)).await?;
     Ok(gone)
 }
 
-/// Journals, texts and questions go with their runs, since the tables say so.
+/// Journals, texts and questions go with their runs, since the tables say so. A question about a run that failed is not the run's, and goes with it all the
+/// same, answered or not: what it carries is of that run.
 async fn prune_some(database: &dyn Database, before: Moment) -> Done<u64> {
     let mut connection = database.begin().await?;
-    let delete = Statement::new("DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended_at < $1 ORDER BY ended_at LIMIT $2)");
-    let gone = connection.change(delete.bind(before).bind(PRUNED_AT_ONCE)).await?;
+    let old = Statement::new("SELECT id FROM runs WHERE ended_at < $1 ORDER BY ended_at LIMIT $2").bind(before).bind(PRUNED_AT_ONCE);
+    let old: Vec<RunId> = connection.rows(old).await?.into_iter().map(|mut row| Ok(RunId(row.name()?))).collect::<Done<_>>()?;
+    if old.is_empty() {
+        return unchanged(connection, 0).await;
+    }
+    let about: Vec<SmolStr> = old.iter().map(|run| EscalationId::about_failure(run).0).collect();
+    connection.change(Statement::new("DELETE FROM escalations WHERE run IS NULL AND id IN ").values(about.iter())).await?;
+    let gone = connection.change(Statement::new("DELETE FROM runs WHERE id IN ").values(old.iter().map(|run| &run.0))).await?;
+    connection.commit().await?;
+    Ok(gone)
+}
+
+/// Questions that no run waits for: nothing takes them out with it.
+async fn prune_questions(database: &dyn Database, before: Moment) -> Done<u64> {
+    let mut connection = database.begin().await?;
+    let delete = "DELETE FROM escalations WHERE id IN \
+                  (SELECT id FROM escalations WHERE run IS NULL AND ended_at < $1 ORDER BY ended_at LIMIT $2)";
+    let gone = connection.change(Statement::new(delete).bind(before).bind(PRUNED_AT_ONCE)).await?;
     connection.commit().await?;
     Ok(gone)
 }

@@ -1,7 +1,7 @@
 //! Recordings: opened, added to call by call, ended, read as one document.
 
 use super::words::{json, maybe_json, maybe_read_json, read_json};
-use super::{Connection, Database, Done, Fault, Row, Statement, a_few_at_a_time, read, unchanged};
+use super::{Bound, Connection, Database, Done, Fault, Joined, Row, Statement, a_few_at_a_time, read, unchanged};
 use crate::clock::Moment;
 use crate::store::{EscalationId, NewTrace, Noted, StoreError, TraceAbout, TraceCall, TraceFilter, TraceId, TraceRecord};
 use ltc_workflow::{Object, Value};
@@ -76,7 +76,7 @@ pub(super) async fn list(database: &dyn Database, filter: &TraceFilter) -> Done<
 
 /// Opens a recording; one that is there already just so was opened by a try of which nobody knew whether it worked.
 pub(super) async fn open(database: &dyn Database, new: &NewTrace) -> Done<()> {
-    let mut connection = database.begin().await?;
+    let mut connection = database.begin_lightly().await?;
     let about = &new.about;
     let insert = Statement::new(
         "INSERT INTO traces (id, recorded_by, task, workflow, escalation, input, started_at, touched_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
@@ -116,7 +116,7 @@ async fn touch(connection: &mut dyn Connection, id: &TraceId, added: i64, at: Mo
 }
 
 pub(super) async fn about(database: &dyn Database, id: &TraceId, about: &TraceAbout, at: Moment) -> Done<Noted> {
-    let mut connection = database.begin().await?;
+    let mut connection = database.begin_lightly().await?;
     let noted = touch(connection.as_mut(), id, 0, at).await?;
     let update = Statement::new(
         "UPDATE traces SET task = COALESCE($2, task), workflow = COALESCE($3, workflow), escalation = COALESCE($4, escalation), \
@@ -136,7 +136,7 @@ pub(super) async fn about(database: &dyn Database, id: &TraceId, about: &TraceAb
 }
 
 pub(super) async fn server(database: &dyn Database, id: &TraceId, name: &SmolStr, server: &Value, at: Moment) -> Done<Noted> {
-    let mut connection = database.begin().await?;
+    let mut connection = database.begin_lightly().await?;
     let noted = touch(connection.as_mut(), id, 0, at).await?;
     match noted {
         Noted::Calls(_) => {
@@ -148,28 +148,111 @@ pub(super) async fn server(database: &dyn Database, id: &TraceId, name: &SmolStr
     }
 }
 
-/// Puts a call behind those that are there; one that is there already just so was put there by a try of which nobody knew whether it worked.
-pub(super) async fn append(database: &dyn Database, id: &TraceId, call: &TraceCall) -> Done<Noted> {
-    let mut connection = database.begin().await?;
-    let noted = touch(connection.as_mut(), id, 1, call.ended_at).await?;
-    let Noted::Calls(number) = noted else {
-        return unchanged(connection, noted).await;
+/// Puts calls behind those that are there; one that is there already just so was put there by a try of which nobody knew whether it worked.
+pub(super) async fn append(database: &dyn Database, id: &TraceId, calls: &[TraceCall]) -> Done<Noted> {
+    // Written out before others have to wait: a result may be large.
+    let recorded: Vec<(&SmolStr, Bound)> = calls.iter().map(|call| Ok((&call.id, json(&call.to_json())?))).collect::<Done<_>>()?;
+    let Some(at) = calls.iter().map(|call| call.ended_at).max() else {
+        return Ok(one(database, id).await?.map_or(Noted::NoSuchTrace, |there| Noted::Calls(there.calls)));
     };
-    let recorded = call.to_json();
-    let known = Statement::new("SELECT recorded FROM trace_calls WHERE trace = $1 AND id = $2").bind(&id.0).bind(&call.id);
-    if let Some(mut row) = connection.rows(known).await?.pop() {
-        let is_same = read_json(&row.text()?)? == recorded;
-        connection.undo().await?;
-        let taken = || Fault::Taken(format!("there is another call `{}` in the recording {}", call.id, id.0));
-        return if is_same { Ok(Noted::Calls(number.saturating_sub(1))) } else { Err(taken()) };
+    if let Joined::Script = database.joined() {
+        return match database.once_lightly(script(id, &recorded, at)).await {
+            Ok(mut rows) => match rows.pop() {
+                Some(mut row) => Ok(Noted::Calls(row.count()?)),
+                None => Ok(one(database, id).await?.map_or(Noted::NoSuchTrace, |_| Noted::Ended)),
+            },
+            Err(Fault::Taken(_)) => append_others(database, id, calls, at).await,
+            Err(fault) => Err(fault),
+        };
     }
-    let seq = i64::try_from(number).map_err(|_| Fault::broken("a count is too large"))?;
-    let insert = Statement::new("INSERT INTO trace_calls (trace, seq, id, recorded) VALUES ($1, $2, $3, $4)");
-    connection.change(insert.bind(&id.0).bind(seq).bind(&call.id).bind(json(&recorded)?)).await?;
-    connection.commit().await?;
-    Ok(noted)
+    let mut connection = database.begin_lightly().await?;
+    match put(connection.as_mut(), id, recorded, at).await? {
+        Added::All(noted) => {
+            connection.commit().await?;
+            Ok(noted)
+        }
+        Added::Nothing(noted) => unchanged(connection, noted).await,
+        Added::SomeAreThere => {
+            connection.undo().await?;
+            append_others(database, id, calls, at).await
+        }
+    }
 }
 
+/// A transaction that puts calls into a recording that goes on; it gives a row where it does.
+fn script(id: &TraceId, calls: &[(&SmolStr, Bound)], at: Moment) -> Statement {
+    let added = i64::try_from(calls.len()).unwrap_or(i64::MAX);
+    let mut all = Statement::new("BEGIN IMMEDIATE; UPDATE traces SET calls = calls + ")
+        .value(added)
+        .then(", touched_at = MAX(touched_at, ")
+        .value(at);
+    all = all.then(") WHERE id = ").value(&id.0).then(" AND ended_at IS NULL RETURNING calls");
+    for (left, (call, recorded)) in (0..added).rev().zip(calls) {
+        all = all.then("; INSERT INTO trace_calls (trace, seq, id, recorded) SELECT id, calls - ").value(left).then(", ").value(*call);
+        all = all.then(", ").value(recorded.clone()).then(" FROM traces WHERE id = ").value(&id.0).then(" AND ended_at IS NULL");
+    }
+    all.then("; COMMIT")
+}
+
+/// What became of calls that were to be put into a recording.
+enum Added {
+    All(Noted),
+    Nothing(Noted),
+    /// Some of them are there, and the transaction is to be undone.
+    SomeAreThere,
+}
+
+async fn put(connection: &mut dyn Connection, id: &TraceId, calls: Vec<(&SmolStr, Bound)>, at: Moment) -> Done<Added> {
+    let too_many = || Fault::broken("a count is too large");
+    let added = i64::try_from(calls.len()).map_err(|_| too_many())?;
+    let noted = touch(connection, id, added, at).await?;
+    let Noted::Calls(number) = noted else { return Ok(Added::Nothing(noted)) };
+    let before = i64::try_from(number).map_err(|_| too_many())? - added;
+    let mut insert = Statement::new("INSERT INTO trace_calls (trace, seq, id, recorded) VALUES ");
+    for (seq, (call, recorded)) in (before + 1..).zip(calls) {
+        insert = insert.then(if seq == before + 1 { "(" } else { ", (" }).value(&id.0).then(", ").value(seq);
+        insert = insert.then(", ").value(call).then(", ").value(recorded).then(")");
+    }
+    let new = connection.change(insert.then(" ON CONFLICT DO NOTHING")).await?;
+    Ok(if i64::try_from(new) == Ok(added) { Added::All(noted) } else { Added::SomeAreThere })
+}
+
+async fn append_others(database: &dyn Database, id: &TraceId, calls: &[TraceCall], at: Moment) -> Done<Noted> {
+    let mut connection = database.begin_lightly().await?;
+    // Until the end of the transaction nobody else puts a call into it.
+    let noted = touch(connection.as_mut(), id, 0, at).await?;
+    let Noted::Calls(_) = noted else {
+        return unchanged(connection, noted).await;
+    };
+    let mut others: Vec<&TraceCall> = Vec::new();
+    for call in calls {
+        let known = Statement::new("SELECT recorded FROM trace_calls WHERE trace = $1 AND id = $2").bind(&id.0).bind(&call.id);
+        let known = connection.rows(known).await?.pop().map(|mut row| read_json(&row.text()?)).transpose()?;
+        let twice = others.iter().find(|other| other.id == call.id).map(|other| other.to_json());
+        match known.or(twice) {
+            None => others.push(call),
+            Some(there) if there == call.to_json() => {}
+            Some(_) => {
+                connection.undo().await?;
+                return Err(Fault::Taken(format!("there is another call `{}` in the recording {}", call.id, id.0)));
+            }
+        }
+    }
+    if others.is_empty() {
+        return unchanged(connection, noted).await;
+    }
+    let recorded: Vec<(&SmolStr, Bound)> = others.iter().map(|call| Ok((&call.id, json(&call.to_json())?))).collect::<Done<_>>()?;
+    match put(connection.as_mut(), id, recorded, at).await? {
+        Added::All(noted) => {
+            connection.commit().await?;
+            Ok(noted)
+        }
+        Added::Nothing(noted) => unchanged(connection, noted).await,
+        Added::SomeAreThere => Err(Fault::Again("somebody else put the call there".to_owned())),
+    }
+}
+
+/// What is whole is on disk: this commit takes with it all that was written down before.
 pub(super) async fn end(database: &dyn Database, id: &TraceId, output: Option<&Value>, at: Moment) -> Done<Noted> {
     let mut connection = database.begin().await?;
     let noted = touch(connection.as_mut(), id, 0, at).await?;
