@@ -185,6 +185,8 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
         Some(full) => (at.len() - 1, full),
         None => (model, base),
     };
+    let all = if fits_all(base) { base.to_vec() } else { all_of(script, base, between.iter().map(|b| behind(*b)))? };
+    let base = all.as_slice();
     let head = |p: usize| regions.get(p - turned..=p).unwrap_or_default().to_vec();
     let mut rounds = Vec::new();
     for (position, range) in at.iter().zip(&between) {
@@ -206,6 +208,31 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     });
     rounds.push([head(last), fitted].concat());
     Some(Fold { start: first - turned, end: last + 1 + taken, rounds, driver })
+}
+
+/// The most calls that rounds may lack, for each that the fullest of them has.
+const MOST_LACKING: usize = 2;
+
+/// What all rounds are made of, where each of them may lack some: rounds part where something was decided in each.
+fn all_of<'r>(script: &Script, base: &[Region], rounds: impl Iterator<Item = &'r [Region]>) -> Option<Vec<Region>> {
+    let mut all = base.to_vec();
+    for round in rounds {
+        let mut next = Vec::with_capacity(all.len());
+        let mut at = 0;
+        for region in round {
+            let wanted = signature(script, region);
+            match all.iter().skip(at).position(|slot| signature(script, slot) == wanted) {
+                Some(ahead) => {
+                    next.extend(all.iter().skip(at).take(ahead + 1).cloned());
+                    at += ahead + 1;
+                }
+                None => next.push(region.clone()),
+            }
+        }
+        next.extend(all.iter().skip(at).cloned());
+        all = next;
+    }
+    (all.len() <= MOST_LACKING * base.len() + 1).then_some(all)
 }
 
 /// What stands before and at the first of `regions` that is like the end of `base`.

@@ -18,10 +18,14 @@ pub enum Opening {
     Inside,
     /// It is made of lines.
     Lines,
+    /// It is made of blocks with a blank line between them.
+    Blocks,
     /// It holds elements of this name, as XML has them.
     Elements(SmolStr),
 }
 
+/// What stands between two blocks of lines.
+const BETWEEN_BLOCKS: &str = "\n\n";
 /// The most names of elements that are looked for in a text.
 const MOST_ELEMENTS: usize = 8;
 /// Longer texts are read as a whole only, in bytes.
@@ -35,7 +39,7 @@ impl Opening {
             if text.len() > LONGEST_OF_PARTS || !text.contains('\n') {
                 return Vec::new();
             }
-            let ways = [Opening::Table, Opening::Inside, Opening::Lines].into_iter();
+            let ways = [Opening::Table, Opening::Inside, Opening::Blocks, Opening::Lines].into_iter();
             ways.chain(elements(text).into_iter().map(Opening::Elements)).filter_map(|way| way.open(text).map(|v| (way, v))).collect()
         })
     }
@@ -47,7 +51,7 @@ impl Opening {
 
     /// Whether it gives parts of the text, which are texts themselves.
     pub fn gives_parts(&self) -> bool {
-        matches!(self, Opening::Lines | Opening::Elements(_))
+        matches!(self, Opening::Lines | Opening::Blocks | Opening::Elements(_))
     }
 
     /// What `text` holds, read in this way.
@@ -62,6 +66,7 @@ impl Opening {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
             }),
             Opening::Lines => Some(lines(text)).filter(has_items),
+            Opening::Blocks => text.contains(BETWEEN_BLOCKS).then(|| text.split(BETWEEN_BLOCKS).map(Value::from).collect()),
             Opening::Elements(name) => all_between(text, &format!("<{name}>"), &format!("</{name}>")).ok().filter(has_items),
         }
     }
@@ -75,6 +80,7 @@ impl Opening {
             Opening::Table => text.apply(Function::ParseTable),
             Opening::Inside => text.apply(Function::FindJson),
             Opening::Lines => text.apply(Function::Lines),
+            Opening::Blocks => Expr::Call(Function::Split, vec![text, literal(BETWEEN_BLOCKS.to_owned())]),
             Opening::Elements(name) => {
                 Expr::Call(Function::AllBetween, vec![text, literal(format!("<{name}>")), literal(format!("</{name}>"))])
             }

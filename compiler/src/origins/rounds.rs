@@ -47,8 +47,7 @@ impl Explainer<'_> {
                 continue;
             }
             positions.iter_mut().for_each(|row| row.reverse());
-            let whole = |e: &Vec<Vec<(Value, bool)>>| e.iter().flatten().all(|(_, chosen)| *chosen);
-            if let Some(elements) = self.chosen(&domain, &frames, &positions).filter(whole) {
+            if let Some(elements) = self.chosen(&domain, &frames, &positions) {
                 choices.push(Choice { domain, items, elements, reversed: true });
             }
         }

@@ -88,7 +88,7 @@ pub fn separate(features: &[Feature], known: &[Feature], chosen: &[bool]) -> Vec
     for feature in features.iter().chain(&numbers_in_texts(features)) {
         atoms.shared = f64::from(u32::try_from(feature.depth).unwrap_or(9)) * 0.5 - if is_telling(&feature.key) { 6.0 } else { 0.0 };
         fields::add(feature, known, &mut atoms);
-        texts::add(feature, &mut atoms);
+        texts::add(feature, known, &mut atoms);
         lists::add(feature, known, &mut atoms);
     }
     atoms.shared = 0.0;

@@ -63,19 +63,33 @@ impl Explainer<'_> {
         self.points.iter().filter_map(of_list).collect()
     }
 
-    /// What earlier steps gave, as features of rows: each value with the frame that a row belongs to.
+    /// What earlier steps gave, and the items of the loops around, as features of rows: each value with the frame that a row belongs to.
     fn earlier_features(&self, spot: &Spot, choice: &Choice, frames: &[FrameId]) -> Vec<Feature> {
         let mut found = Vec::new();
-        for node in self.nodes_before(spot).into_iter().take(MOST_EARLIER) {
-            let step = Expr::step(step_name(node));
-            // The rounds of a loop follow from its list.
-            if self.is_loop(node) || rewrite::mentions(&choice.domain.base, &step) {
-                continue;
+        let mut here = spot.clone();
+        let mut at = frames.to_vec();
+        let farther = |by: usize| move |f: Feature| Feature { depth: f.depth + by, ..f };
+        loop {
+            for node in self.nodes_before(&here).into_iter().take(MOST_EARLIER) {
+                let step = Expr::step(step_name(node));
+                // The rounds of a loop follow from its list.
+                if self.is_loop(node) || rewrite::mentions(&choice.domain.base, &step) {
+                    continue;
+                }
+                let values: Vec<Option<Value>> = at.iter().map(|f| self.tree.value(self.scripts, node, *f)).collect();
+                found.extend(features(&step, &values).into_iter().map(farther(FARTHER_THAN_AN_INPUT)));
             }
-            let values: Vec<Option<Value>> = frames.iter().map(|f| self.tree.value(self.scripts, node, *f)).collect();
-            found.extend(features(&step, &values).into_iter().map(|f| Feature { depth: f.depth + FARTHER_THAN_AN_INPUT, ..f }));
+            let Some(of) = self.tree.body(here.body).and_then(|b| b.of) else { return found };
+            let items: Vec<Option<Value>> = at.iter().map(|f| self.tree.item(self.scripts, *f)).collect();
+            found.extend(features(&Expr::name(item_name(of)), &items));
+            let Some(outer) = self.tree.node(of).map(|n| n.body) else { return found };
+            (here.node, here.body) = (Some(of), outer);
+            let parents: Option<Vec<FrameId>> = at.iter().map(|f| self.tree.frame(*f)?.parent).collect();
+            match parents {
+                Some(parents) => at = parents,
+                None => return found,
+            }
         }
-        found
     }
 
     /// All items but one, where that one can be picked: `item.id != min_by(list, x, x.created_at).id`.

@@ -16,9 +16,10 @@ const WORTH_OF_TELLING: f64 = 6.0;
 const MOST_WORDS: usize = 60;
 
 /// All tests of `feature`, where it is a text in every row.
-pub(super) fn add(feature: &Feature, atoms: &mut Atoms<'_>) {
+pub(super) fn add(feature: &Feature, known: &[Feature], atoms: &mut Atoms<'_>) {
     let texts: Option<Vec<&str>> = feature.values.iter().map(|v| v.as_ref()?.as_str().filter(|t| t.len() <= LONGEST)).collect();
     let Some(texts) = texts else { return };
+    holding(feature, &texts, known, atoms);
     let side = |wanted: bool| texts.iter().zip(atoms.chosen).filter(move |(_, c)| **c == wanted).map(|(t, _)| *t);
     let call = |function: Function, part: &str| Expr::Call(function, vec![feature.expr.clone(), Expr::Literal(Value::from(part))]);
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (side(true).collect(), side(false).collect());
@@ -36,6 +37,24 @@ pub(super) fn add(feature: &Feature, atoms: &mut Atoms<'_>) {
     for word in some_theirs.iter().flat_map(|t| words(t)).filter(|w| !ours.iter().any(|t| t.contains(w))) {
         let absent = texts.iter().map(|t| !t.contains(word)).collect();
         atoms.add(Expr::Not(Box::new(call(Function::Contains, word))), cost(word) + 0.5, absent);
+    }
+}
+
+/// A shorter text stands in many others, in bytes.
+const SHORTEST_KNOWN: usize = 2;
+
+/// `contains(title, inputs.word)`
+fn holding(feature: &Feature, texts: &[&str], known: &[Feature], atoms: &mut Atoms<'_>) {
+    for other in known {
+        let parts: Option<Vec<&str>> = other.values.iter().map(|v| v.as_ref()?.as_str().filter(|t| t.len() >= SHORTEST_KNOWN)).collect();
+        let Some(parts) = parts else { continue };
+        let is: Vec<bool> = texts.iter().zip(parts).map(|(text, part)| text.contains(part)).collect();
+        if is.contains(&true) && is.contains(&false) {
+            let far = f64::from(u32::try_from(other.depth.saturating_sub(1)).unwrap_or(9)) * 0.5;
+            let contains = Expr::Call(Function::Contains, vec![feature.expr.clone(), other.expr.clone()]);
+            atoms.add(Expr::Not(Box::new(contains.clone())), 7.0 + far, is.iter().map(|i| !i).collect());
+            atoms.add(contains, 6.0 + far, is);
+        }
     }
 }
 
