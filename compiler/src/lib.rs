@@ -36,9 +36,11 @@ pub mod weight;
 use diagnostics::{Diagnostic, Severity};
 use explain::Explanation;
 use index::Index;
+use ltc_workflow::document::StepKind;
 use ltc_workflow::{Object, Value, Workflow};
 use plan::Plan;
 use script::Script;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use trace::Trace;
 use verify::Verdict;
@@ -74,8 +76,75 @@ pub struct Compilation {
     pub verdict: Verdict,
 }
 
-/// Compiles the runs of one task.
+/// Compiles the runs of one task. Where one run alone gives a workflow that does all of them and is smaller, that one is taken: runs that are laid
+/// over each other may part for no other reason than that a list had one item.
 pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
+    let all = together(traces, options);
+    let size = all.workflow.as_ref().filter(|_| !has_error(&all.diagnostics)).map(size);
+    if traces.len() < 2
+        || size.is_some_and(|(_, conditions)| conditions == 0) && all.workflow.as_ref().is_some_and(|w| takes_only(w, traces))
+    {
+        return all;
+    }
+    let mut longest: Vec<usize> = (0..traces.len()).collect();
+    longest.sort_by_key(|at| Reverse(traces.get(*at).map_or(0, |trace| trace.calls.len())));
+    let alone = longest.into_iter().take(MOST_ALONE).filter_map(|at| alone(traces, at, options));
+    let smaller = alone.filter(|(_, parts, _)| size.is_none_or(|(steps, conditions)| *parts < steps + conditions));
+    smaller.min_by_key(|(at, parts, _)| (*parts, *at)).map_or(all, |(_, _, made)| made)
+}
+
+/// So many of several runs, those with most calls, are compiled alone.
+const MOST_ALONE: usize = 3;
+
+/// The compilation of the run at `at`, with how many parts its workflow has, where that does all runs.
+fn alone(traces: &[Trace], at: usize, options: &Options) -> Option<(usize, usize, Compilation)> {
+    let made = together(traces.get(at..=at)?, &Options { record: false, ..options.clone() });
+    let workflow = made.workflow.as_ref().filter(|w| w.secrets.is_empty() && takes_only(w, traces))?;
+    let (steps, conditions) = size(workflow);
+    let verdict = verify::verify(workflow, traces, options.partial);
+    if has_error(&made.diagnostics) || has_error(&verdict.diagnostics) || !verdict.replays() {
+        return None;
+    }
+    let mut diagnostics: Vec<_> = made.diagnostics.into_iter().filter(|d| !made.verdict.diagnostics.contains(d)).collect();
+    // What is true of all runs is no guess from one.
+    diagnostics.iter_mut().filter(|d| d.code == "picked-from-list").for_each(|d| d.severity = Severity::Note);
+    diagnostics.extend(verdict.diagnostics.iter().cloned());
+    diagnostics.push(made_of_one_run(at, traces.len()));
+    diagnostics.sort();
+    let recording = options.record.then(|| verify::record_traces(workflow, traces, options.partial));
+    let given = traces.iter().map(|trace| trace.input.clone().unwrap_or_default()).collect();
+    Some((at, steps + conditions, Compilation { diagnostics, verdict, given, recording, ..made }))
+}
+
+fn has_error(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|d| d.severity == Severity::Error)
+}
+
+/// Whether all inputs of a workflow are those of every run.
+fn takes_only(workflow: &Workflow, traces: &[Trace]) -> bool {
+    let given = |name: &str| traces.iter().all(|trace| trace.input.as_ref().is_some_and(|input| input.contains_key(name)));
+    workflow.inputs.keys().all(|name| given(name))
+}
+
+/// How many steps a workflow has, and how many conditions under which they are done.
+fn size(workflow: &Workflow) -> (usize, usize) {
+    let (mut count, mut conditions) = (0, 0);
+    steps::each(&workflow.steps, &mut |step, _| {
+        count += 1;
+        let cases = if let StepKind::Switch { cases } = &step.kind { cases.len() } else { 0 };
+        conditions += usize::from(step.when.is_some()) + cases;
+    });
+    (count, conditions)
+}
+
+fn made_of_one_run(at: usize, of: usize) -> Diagnostic {
+    let message =
+        format!("the workflow is made of run {} alone: it does all {of} runs, and is smaller than what they give together", at + 1);
+    Diagnostic::new(Severity::Note, "made-of-one-run", "", message)
+}
+
+/// The compilation of runs that are laid over each other.
+fn together(traces: &[Trace], options: &Options) -> Compilation {
     let mut diagnostics = Vec::new();
     let scripts: Vec<_> = traces.iter().map(|trace| script::read(trace, options.partial, &mut diagnostics)).collect();
     if diagnostics.iter().any(|d| d.severity == Severity::Error) {

@@ -25,7 +25,7 @@ mod spread;
 mod start;
 mod tokens;
 
-pub use record::record;
+pub use record::{record, record_traces};
 
 use crate::diagnostics::Diagnostic;
 use crate::script::{self, Given, Script};

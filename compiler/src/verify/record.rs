@@ -6,8 +6,9 @@
 use super::recording::Recording;
 use super::secrets::Learned;
 use super::start;
-use crate::script::{Given, Script};
+use crate::script::{self, Given, Script};
 use crate::secrecy::Secrets;
+use crate::trace::Trace;
 use ltc_workflow::advance::{Effect, Ended, Start, StepKey, World, run_in};
 use ltc_workflow::{Object, Value, Workflow};
 use smol_str::SmolStr;
@@ -17,6 +18,13 @@ use std::collections::BTreeMap;
 pub fn record(workflow: &Workflow, scripts: &[Script], given: &[Given], secrets: &Secrets) -> Value {
     let runs: Vec<Value> = scripts.iter().zip(given).filter_map(|(script, given)| run(workflow, script, given, secrets)).collect();
     Value::Object([("runs", Value::array(runs))].into_iter().collect())
+}
+
+/// The runs of `traces`, none of which knows a secret, as the workflow does them.
+pub fn record_traces(workflow: &Workflow, traces: &[Trace], partial: bool) -> Value {
+    let scripts: Vec<Script> = traces.iter().map(|trace| script::read(trace, partial, &mut Vec::new())).collect();
+    let given = |script: &Script| Given { input: script.input.clone(), secrets: BTreeMap::new() };
+    record(workflow, &scripts, &scripts.iter().map(given).collect::<Vec<_>>(), &Secrets::default())
 }
 
 fn run(workflow: &Workflow, script: &Script, given: &Given, secrets: &Secrets) -> Option<Value> {
