@@ -96,3 +96,31 @@ fn separator_after(text: &str, at: usize) -> Option<usize> {
     let c = text.get(at..)?.chars().next()?;
     (!c.is_alphanumeric() && !c.is_whitespace()).then(|| at + c.len_utf8())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_and_its_shapes_have_one_spelling() {
+        let title = "Backups of EU nodes: restore fails (again)";
+        for shape in [
+            "backups-of-eu-nodes-restore-fails-again",
+            "BACKUPS OF EU NODES RESTORE FAILS AGAIN",
+            "Backups%20of%20EU%20nodes%3A%20restore%20fails%20%28again%29",
+        ] {
+            assert_eq!(spelling(title), spelling(shape), "{shape}");
+        }
+        assert_ne!(spelling(title), spelling("backups-of-eu-nodes"));
+        assert_ne!(spelling("100%"), spelling("100-x"));
+    }
+
+    #[test]
+    fn what_may_be_a_shape_has_no_blanks_and_says_enough() {
+        let text = "see fix/login-fails-on-safari now";
+        let found: Vec<&str> = shaped_windows(text).into_iter().filter_map(|(start, end)| text.get(start..end)).collect();
+        assert!(found.contains(&"login-fails-on-safari"));
+        assert!(found.iter().all(|part| !part.contains(' ')));
+        assert!(shaped_windows("on-off").is_empty());
+    }
+}

@@ -203,3 +203,45 @@ fn holds_volatile(text: &str) -> bool {
 fn is_volatile(word: &str) -> bool {
     is_opaque(word) || word.bytes().any(|b| b.is_ascii_digit()) || is_drawn(word)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "[package]\nname = \"ledger-core\"\nversion = \"1.4.2\"\n";
+
+    fn span(text: &str, part: &str) -> (usize, usize) {
+        let at = text.find(part).unwrap();
+        (at, at + part.len())
+    }
+
+    fn befores_of(text: &str, part: &str, data: &[&str]) -> Vec<String> {
+        anchors(text, span(text, part), &|word| data.contains(&word)).into_iter().map(|(before, _)| before).collect()
+    }
+
+    #[test]
+    fn an_anchor_is_of_its_own_line() {
+        assert_eq!(befores_of(FILE, "1.4.2", &[])[0], "version = \"");
+        assert!(befores_of(FILE, "version = \"1.4.2", &[]).iter().all(|b| !b.contains("core")));
+        assert!(befores_of("Ship to:\nAda Marsh\n", "Ada Marsh", &[]).contains(&"to:\n".to_owned()));
+    }
+
+    #[test]
+    fn an_anchor_holds_no_data() {
+        let text = "payments | pay-api-7 | eu\nsearch | find-api-2 | us\n";
+        assert_eq!(befores_of(text, "find-api-2", &[])[0], "search | ");
+        assert_eq!(befores_of(text, "find-api-2", &["search"]), Vec::<String>::new());
+        let name = "Order of Ada Marsh: 4411\nOrder of Bo Lind: 7120\n";
+        assert_eq!(befores_of(name, "7120", &["Bo Lind"]), Vec::<String>::new());
+        assert!(befores_of("job xkqjvbzd: t-1\njob qwzzvkfj: t-2\n", "t-2", &[]).is_empty());
+    }
+
+    #[test]
+    fn what_was_given_stands_around() {
+        let text = "payments: owner u_1, gold\nsearch: owner u_2, gold\n";
+        let given = |word: &str| word == "search";
+        let around = around_given(text, span(text, "u_2"), &given, &given).unwrap();
+        assert_eq!((around.start, around.given, around.middle, around.after), ("", "search", ": owner ", ","));
+        assert!(around_given(text, span(text, "u_1"), &given, &given).is_none());
+    }
+}

@@ -298,6 +298,7 @@ mod tests {
         assert_eq!(found("img_fe9ubkpk and bsk-177120 at https://x.de/u/Ab3dEf7?x=%2Fzz9yy8"), ["fe9ubkpk", "177120", "Ab3dEf7", "zz9yy8"]);
         assert_eq!(found("img_wzojwq18 onpmauq4 acct77 3d5f6"), ["wzojwq18", "onpmauq4", "acct77", "3d5f6"]);
         assert_eq!(found(r#"{"a":"line\nzz9yy8","b":"\u00e9zz9yy8"}"#), ["zz9yy8", "zz9yy8"]);
+        assert_eq!(found("job_xkqjvbzd of kubernetes, by harbour"), ["xkqjvbzd"]);
         assert_eq!(found("9007199254740993 00123456"), ["9007199254740993", "00123456"]);
         for text in [
             "session2 claim1 oauth2 SHA256 base64 1080p 100mb 30days",
