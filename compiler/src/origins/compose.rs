@@ -6,6 +6,7 @@
 use super::anchors::{borders, common_prefix, common_suffix};
 use super::candidates::{key_before, literal};
 use super::parts::{Part, unwrapped};
+use super::value::picked_by_order;
 use super::{Explainer, Origin, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::index::{Place, Source, follow, open_json, windows};
@@ -109,6 +110,11 @@ impl Explainer<'_> {
             }
             let template = assemble(text, &parts);
             if uses.iter().all(|u| self.template_in(&template, u.frame).as_ref() == Some(&u.value)) {
+                let confirmed = self.runs_of(uses) > 1;
+                for (part, guess) in parts.iter().flat_map(|p| p.guesses.iter().map(move |g| (p, g))) {
+                    let told = picked_by_order(self.place_of(spot), &part.expr, guess, std::iter::empty(), confirmed);
+                    self.tell(spot.node, told, [part.expr.clone()]);
+                }
                 return Some(template);
             }
         }

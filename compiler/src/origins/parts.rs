@@ -32,6 +32,8 @@ pub(super) struct Part {
     pub expr: Expr,
     pub score: f64,
     pub object: Option<Expr>,
+    /// What was guessed on the way.
+    pub guesses: Vec<String>,
 }
 
 /// A reference that gives a part.
@@ -43,6 +45,7 @@ struct AsPart {
     object: Option<Expr>,
     /// How well its name goes with that of the whole text.
     agreement: Agreement,
+    guesses: Vec<String>,
 }
 
 /// What was found out about the parts of a text so far.
@@ -86,7 +89,14 @@ impl Explainer<'_> {
         let scored = self.scored_by_ways(spot, &used, From::Anywhere, ways).into_iter();
         let whole = scored.filter(|c| !c.echo && !matches!(c.expr, Expr::Literal(_) | Expr::Call(Function::Between, _)));
         let best = whole.max_by(|a, b| a.score.total_cmp(&b.score)).filter(|c| c.score > COST_OF_A_PART)?;
-        Some(Part { start, end, score: best.score - COST_OF_A_PART, object: object_of(&best.expr), expr: unwrapped(best.expr) })
+        Some(Part {
+            start,
+            end,
+            score: best.score - COST_OF_A_PART,
+            object: object_of(&best.expr),
+            expr: unwrapped(best.expr),
+            guesses: best.guesses,
+        })
     }
 
     fn parts<'t>(&self, spot: &Spot, model: &Use, text: &'t str, neighbours: &[Expr], known: &mut Scored<'t>) -> Vec<Part> {
@@ -101,7 +111,14 @@ impl Explainer<'_> {
             if score >= 5.0 && shape.len() < text.len() {
                 let places = text.match_indices(shape.as_str()).map(|(at, _)| (at, at + shape.len()));
                 let whole_words = places.filter(|(start, end)| is_border(text, *start) && is_border(text, *end));
-                found.extend(whole_words.map(|(start, end)| Part { start, end, expr: expr.clone(), score, object: None }));
+                found.extend(whole_words.map(|(start, end)| Part {
+                    start,
+                    end,
+                    expr: expr.clone(),
+                    score,
+                    object: None,
+                    guesses: Vec::new(),
+                }));
             }
         }
         found.extend(self.spelled_parts(model, text));
@@ -128,7 +145,14 @@ impl Explainer<'_> {
                 c.score + named.max(c.agreement).bits() - c.agreement.bits() + if near { WORTH_OF_A_NEIGHBOUR } else { 0.0 }
             };
             let best = scored.iter().map(|c| (worth(c), c)).filter(|(score, _)| *score > 0.0).max_by(|a, b| a.0.total_cmp(&b.0));
-            found.extend(best.map(|(score, c)| Part { start, end, expr: c.expr.clone(), score, object: c.object.clone() }));
+            found.extend(best.map(|(score, c)| Part {
+                start,
+                end,
+                expr: c.expr.clone(),
+                score,
+                object: c.object.clone(),
+                guesses: c.guesses.clone(),
+            }));
         }
         found
     }
@@ -144,7 +168,7 @@ impl Explainer<'_> {
                 let cost = if c.source == Source::Input { 0.0 } else { COST_OF_A_PART };
                 let expr = unwrapped(c.expr);
                 let object = object_of(&expr);
-                AsPart { score: c.score - cost, expr, object, agreement: c.agreement }
+                AsPart { score: c.score - cost, expr, object, agreement: c.agreement, guesses: c.guesses }
             })
             .filter(|c| c.score + Agreement::Strong.bits().max(WORTH_OF_A_NEIGHBOUR) > 0.0)
             .collect()
@@ -192,6 +216,7 @@ impl Explainer<'_> {
                 expr,
                 score: bits(text.get(first.0..last.1).unwrap_or_default()) * 2.0,
                 object: None,
+                guesses: Vec::new(),
             });
         }
         found

@@ -52,7 +52,14 @@ impl Explainer<'_> {
         for (start, end) in shaped_windows(text) {
             let part = text.get(start..end).unwrap_or_default();
             let made = self.spelled(model, part).into_iter().next();
-            found.extend(made.map(|expr| Part { start, end, expr, score: bits(part) - COST_OF_A_SHAPE, object: None }));
+            found.extend(made.map(|expr| Part {
+                start,
+                end,
+                expr,
+                score: bits(part) - COST_OF_A_SHAPE,
+                object: None,
+                guesses: Vec::new(),
+            }));
         }
         found
     }

@@ -330,7 +330,13 @@ fn equal_by_chance(place: String, taken: &Expr) -> Diagnostic {
     .help("the hint `constants` says that the value never changes, `prefer` that the result field is the one; a second recording decides by itself")
 }
 
-fn picked_by_order(place: String, taken: &Expr, guess: &str, others: impl Iterator<Item = String>, confirmed: bool) -> Diagnostic {
+pub(super) fn picked_by_order(
+    place: String,
+    taken: &Expr,
+    guess: &str,
+    others: impl Iterator<Item = String>,
+    confirmed: bool,
+) -> Diagnostic {
     if guess.starts_with(OTHER_SCOPE) {
         return Diagnostic::new(Severity::Question, "other-scope", place, format!("`{taken}` was taken, but {guess}"))
             .candidates(others)
