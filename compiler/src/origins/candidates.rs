@@ -259,6 +259,10 @@ impl Explainer<'_> {
         let counts = spot.words().iter().any(|w| COUNTERS.contains(&w.as_str()));
         let in_order = step == 1 && (0..=1).contains(&start);
         let rounds = numbers.as_ref().map_or(0, Vec::len);
+        // Of two, only what counts from its own beginning is a count.
+        if rounds < 3 && step != 1 && start != 0 && start != step {
+            return Vec::new();
+        }
         if !counts
             && !(rounds > 2
                 && (in_order || uses.iter().all(|u| self.tree.frame(u.frame).and_then(|f| f.of).is_some_and(|n| self.is_repeat(n)))))

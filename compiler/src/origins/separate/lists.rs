@@ -42,6 +42,17 @@ fn holds(feature: &Feature, lists: &[&[Value]], atoms: &mut Atoms<'_>) {
         let has = lists.iter().map(|list| list.contains(item)).collect();
         atoms.add(Expr::Call(Function::Contains, vec![feature.expr.clone(), Expr::Literal(item.clone())]), 5.0 + weight(item), has);
     }
+    let mut others: Vec<&Value> = Vec::new();
+    for item in lists.iter().zip(atoms.chosen).filter(|(_, chosen)| !**chosen).flat_map(|(l, _)| l.iter().take(MOST_ITEMS)) {
+        if others.len() < MOST_WORDS && !others.contains(&item) && matches!(item, Value::String(_)) && is_word(item) {
+            others.push(item);
+        }
+    }
+    for item in others {
+        let lacks = lists.iter().map(|list| !list.contains(item)).collect();
+        let contains = Expr::Call(Function::Contains, vec![feature.expr.clone(), Expr::Literal(item.clone())]);
+        atoms.add(Expr::Not(Box::new(contains)), 6.0 + weight(item), lacks);
+    }
 }
 
 /// The most items of a list that are looked at for words.

@@ -34,7 +34,9 @@ pub(super) fn add(feature: &Feature, known: &[Feature], atoms: &mut Atoms<'_>) {
     for word in some_ours.iter().take(1).flat_map(|t| words(t)).filter(|w| ours.iter().all(|t| t.contains(w))) {
         atoms.add(call(Function::Contains, word), cost(word), texts.iter().map(|t| t.contains(word)).collect());
     }
-    for word in some_theirs.iter().flat_map(|t| words(t)).filter(|w| !ours.iter().any(|t| t.contains(w))) {
+    // A word that one of the others has says nothing of the rest.
+    let is_theirs = |w: &&str| !ours.iter().any(|t| t.contains(w)) && (tells(w) || theirs.iter().filter(|t| t.contains(w)).count() > 1);
+    for word in some_theirs.iter().flat_map(|t| words(t)).filter(is_theirs) {
         let absent = texts.iter().map(|t| !t.contains(word)).collect();
         atoms.add(Expr::Not(Box::new(call(Function::Contains, word))), cost(word) + 0.5, absent);
     }
@@ -55,13 +57,30 @@ fn holding(feature: &Feature, texts: &[&str], known: &[Feature], atoms: &mut Ato
             atoms.add(Expr::Not(Box::new(contains.clone())), 7.0 + far, is.iter().map(|i| !i).collect());
             atoms.add(contains, 6.0 + far, is);
         }
+        let in_any_case: Vec<bool> = texts
+            .iter()
+            .zip(&other.values)
+            .map(|(text, part)| in_small_letters(part).is_some_and(|p| text.to_lowercase().contains(&p)))
+            .collect();
+        if in_any_case.contains(&true) && in_any_case.contains(&false) {
+            let [text, part] = [&feature.expr, &other.expr].map(|e| e.clone().apply(Function::Lower));
+            let far = f64::from(u32::try_from(other.depth.saturating_sub(1)).unwrap_or(9)) * 0.5;
+            atoms.add_exact(Expr::Call(Function::Contains, vec![text, part]), 8.0 + far, &in_any_case);
+        }
     }
 }
 
+fn in_small_letters(value: &Option<Value>) -> Option<String> {
+    value.as_ref()?.as_str().map(str::to_lowercase)
+}
+
 fn cost(word: &str) -> f64 {
+    9.0 + bits(word) / 2.0 - if tells(word) { WORTH_OF_TELLING } else { 0.0 }
+}
+
+fn tells(word: &str) -> bool {
     let lower = word.to_lowercase();
-    let tells = crate::text::tokens(&lower).iter().any(|t| lower.get(t.start..t.end).is_some_and(|w| TELLING.contains(&w)));
-    9.0 + bits(word) / 2.0 - if tells { WORTH_OF_TELLING } else { 0.0 }
+    crate::text::tokens(&lower).iter().any(|t| lower.get(t.start..t.end).is_some_and(|w| TELLING.contains(&w)))
 }
 
 /// The parts of a text between blanks, commas and semicolons that are words: no numbers, ids or dates.
