@@ -20,6 +20,7 @@ use smol_str::SmolStr;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use wanted::Wanted;
+pub use wanted::may_be_data;
 pub use windows::{may_be_cut, shaped_windows, windows};
 
 /// Where a value can come from, earliest first.

@@ -126,6 +126,8 @@ pub struct Explainer<'a> {
     /// Calls with an argument that nothing explains.
     unexplained_calls: Vec<(NodeId, String)>,
     switches: usize,
+    /// How many lists lie on the way that is looked for, beside the one at its end.
+    hops: std::cell::Cell<usize>,
 }
 
 /// Finds out where everything in `tree` comes from.
@@ -147,6 +149,7 @@ pub fn explain(scripts: &[Script], indexes: &[Index], tree: Tree) -> Plan {
         picked: BTreeSet::new(),
         unexplained_calls: Vec::new(),
         switches: 0,
+        hops: std::cell::Cell::new(0),
     };
     explainer.body(BodyId(0));
     let output = explainer.output();

@@ -172,6 +172,9 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     if driver.kind == LoopKind::Poll && between.iter().any(|(start, end)| start != end) {
         return None;
     }
+    if at.iter().any(|p| matches!(regions.get(*p), Some(Region::Loop(_)))) {
+        return fold_of_loops(script, index, regions, driver);
+    }
     let turned = turned(script, regions, first, &between);
     let behind = |(start, end): (usize, usize)| regions.get(start..end - turned).unwrap_or_default();
     let calls = |regions: &[Region]| regions.iter().map(|r| r.calls().len()).sum::<usize>();
@@ -208,6 +211,34 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     });
     rounds.push([head(last), fitted].concat());
     Some(Fold { start: first - turned, end: last + 1 + taken, rounds, driver })
+}
+
+/// The rounds that loops begin: in some of them the body of such a loop may stand once, unrolled.
+fn fold_of_loops(script: &Script, index: &Index, regions: &[Region], driver: Driver) -> Option<Fold> {
+    let at = &driver.positions;
+    let (first, last) = (*at.first()?, *at.last()?);
+    let is_loop = |p: &usize| matches!(regions.get(*p), Some(Region::Loop(_)));
+    let model = at.iter().filter(|p| is_loop(p)).filter_map(|p| regions.get(*p)).max_by_key(|region| region.calls().len())?;
+    let behind = at.windows(2).filter_map(|w| w.first().zip(w.get(1))).filter(|(p, _)| is_loop(p));
+    let behind: Vec<&[Region]> = behind.filter_map(|(p, next)| regions.get(p + 1..*next)).collect();
+    let longest = behind.iter().max_by_key(|b| b.len()).copied().unwrap_or_default();
+    let base = [vec![model.clone()], all_of(script, longest, behind.into_iter())?].concat();
+    let mut rounds = Vec::new();
+    for (p, next) in at.windows(2).filter_map(|w| w.first().zip(w.get(1))) {
+        let own = regions.get(*p..*next)?;
+        let (fitted, taken) = fit(script, &base, own, &mut |_, _| true);
+        if taken != own.len() {
+            return None;
+        }
+        rounds.push(fitted);
+    }
+    let rest = regions.get(last..)?;
+    let (fitted, taken) = fit(script, &base, rest, &mut |slot, at| {
+        let before = rest.get(..at).unwrap_or_default();
+        slot == 0 || rest.get(at).is_some_and(|r| patterns::touches(script, index, r, before, driver.items.last()))
+    });
+    rounds.push(fitted);
+    Some(Fold { start: first, end: last + taken, rounds, driver })
 }
 
 /// The most calls that rounds may lack, for each that the fullest of them has.

@@ -58,7 +58,13 @@ impl Wanted {
             }
             Value::Object(object) => {
                 self.trees.insert(tree_hash(value));
-                object.iter().for_each(|(_, item)| self.add(item, layers));
+                for (key, item) in object.iter() {
+                    // An object with an entry for each item has their names for its keys.
+                    if object.len() > 1 && may_be_data(key) {
+                        self.add_text(key, layers);
+                    }
+                    self.add(item, layers);
+                }
             }
         }
     }
@@ -101,6 +107,11 @@ impl Wanted {
             }
         }
     }
+}
+
+/// Whether the key of an object may be a value: names of fields have neither digits nor signs other than `_`.
+pub fn may_be_data(key: &str) -> bool {
+    key.bytes().any(|b| b.is_ascii_digit()) || key.contains(['.', '/', ':', '@', ' ', '-'])
 }
 
 /// Whether the letters of a text are all small or all capitals.

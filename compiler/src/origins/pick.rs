@@ -158,9 +158,9 @@ impl Explainer<'_> {
                         PathStep::Key(key) => is_opaque(key),
                         PathStep::Open(_) => false,
                     });
-                    let Some(closed) = (!open).then(|| self.closings(&relative, used, None)).and_then(|c| c.into_iter().next()) else {
-                        continue;
-                    };
+                    let closed =
+                        if open { self.one_hop(&relative, used, text) } else { self.closings(&relative, used, None).into_iter().next() };
+                    let Some(closed) = closed else { continue };
                     let agreement =
                         names::agreement(&names::words(keys.last().copied().unwrap_or_default()), &crate::patterns::keys(&place.path));
                     let of_item = matches!(&relative.base, Expr::Name(name) if item_named(name).is_some());
@@ -175,6 +175,19 @@ impl Explainer<'_> {
         }
         found.sort_by_key(|f| std::cmp::Reverse(f.0));
         found.into_iter().next().map(|(agreement, expr)| (expr, agreement))
+    }
+
+    /// A value of an item that is itself picked by something known, and not guessed: what joins two lists.
+    fn one_hop(&self, relative: &super::scope::Relative, used: &Use, text: &str) -> Option<Closed> {
+        const LEAST_BITS: f64 = 10.0;
+        let in_loop = self.tree.frame(used.frame).is_some_and(|f| f.item.is_some());
+        if self.hops.get() > 0 || !in_loop || bits(text) < LEAST_BITS {
+            return None;
+        }
+        self.hops.set(1);
+        let found = self.closings(relative, used, None).into_iter().find(|c| c.guesses.is_empty());
+        self.hops.set(0);
+        found
     }
 
     fn picked_by_constant(&self, list: &Expr, path: &[SmolStr], value: &Value, text: &str) -> Option<Closed> {

@@ -68,6 +68,10 @@ impl<'a> Explainer<'a> {
         if let Some(template) = composite.and_then(|_| self.merged(spot, uses)) {
             return Some(template);
         }
+        if let Some(expr) = self.keyed(spot, uses) {
+            self.find(spot, Origin::Reference(expr.clone()), "an entry for each item of a list".to_owned(), Vec::new());
+            return Some(Template::Expr(expr));
+        }
         if let Some(parts) = composite {
             return self.parts_or_whole(spot, uses, parts);
         }
@@ -163,6 +167,36 @@ impl<'a> Explainer<'a> {
             }
         }
         None
+    }
+
+    /// An object whose keys are data: an entry for each item of a list.
+    fn keyed(&mut self, spot: &Spot, uses: &[Use]) -> Option<Expr> {
+        let mut rows = Vec::new();
+        for used in uses {
+            let object = used.value.as_object()?;
+            if !object.keys().all(|key| crate::index::may_be_data(key)) {
+                return None;
+            }
+            let entry = |(key, value): (&SmolStr, &Value)| {
+                Value::Object([("key", Value::String(key.clone())), ("value", value.clone())].into_iter().collect())
+            };
+            // Keys have no order of their own: they stand in that of the list which they come from.
+            let index = self.indexes.get(self.tree.run(used.frame))?;
+            let place = |key: &SmolStr| index.places(key).iter().find(|p| p.span.is_none()).map(|p| (p.source, p.path.clone()));
+            let mut entries: Vec<(&SmolStr, &Value)> = object.iter().map(|(k, v)| (k, v)).collect();
+            entries.sort_by_key(|(key, _)| place(key));
+            rows.push(Use { value: entries.into_iter().map(entry).collect(), ..used.clone() });
+        }
+        if !rows.iter().any(|row| row.value.as_array().is_some_and(|items| items.len() > 1)) {
+            return None;
+        }
+        let marks = (self.findings.len(), self.diagnostics.len());
+        let expr = self.list_of(spot, &rows).map(|list| list.apply(Function::FromEntries)).filter(|expr| self.gives(expr, uses));
+        if expr.is_none() {
+            self.findings.truncate(marks.0);
+            self.diagnostics.truncate(marks.1);
+        }
+        expr
     }
 
     fn array(&mut self, spot: &Spot, uses: &[Use]) -> Option<Template> {

@@ -48,6 +48,9 @@ pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes
         }
     }
     let mut found = Vec::new();
+    for group in heads(script, regions) {
+        walks(homes, &group, |call| patterns(script, index, homes, call), &mut found);
+    }
     for group in groups.values() {
         hinted(script, group, &mut found);
     }
@@ -62,6 +65,24 @@ pub fn drivers(script: &Script, index: &Index, regions: &[Region], homes: &Homes
         }
     }
     found
+}
+
+/// Loops over pages that may themselves be the beginning of a round, with the calls of the same tool where one page was enough.
+fn heads(script: &Script, regions: &[Region]) -> Vec<Vec<(usize, usize)>> {
+    let mut groups: BTreeMap<Signature, (bool, Vec<(usize, usize)>)> = BTreeMap::new();
+    for (position, region) in regions.iter().enumerate() {
+        let is_loop = match region {
+            Region::Call(_) => false,
+            Region::Loop(l) if l.kind == LoopKind::Pages => true,
+            Region::Loop(_) => continue,
+        };
+        if let Some(call) = region.first_call() {
+            let group = groups.entry(signature(script, region)).or_default();
+            group.0 |= is_loop;
+            group.1.push((position, call));
+        }
+    }
+    groups.into_values().filter(|(has_loop, group)| *has_loop && group.len() > 1).map(|(_, group)| group).collect()
 }
 
 /// Calls that a hint says are a poll or pages, where one was enough: each is a loop of one round.
@@ -296,7 +317,8 @@ fn best_list(homes: &Homes, alive: &BTreeMap<Pattern, Vec<Hit>>) -> Option<(Vec<
     let convincing = lists.into_iter().filter(|(_, (_, evidence, _))| *evidence >= LEAST_EVIDENCE);
     let ((root, list, positions), (_, _, hits)) = convincing.max_by_key(|((root, list, positions), (arguments, _, _))| {
         let whole = matches!(root, Root::Round { of, .. } if positions.len() == homes.rounds(*of));
-        (*arguments, structure(list), matches!(root, Root::Source(Source::Input)), whole, std::cmp::Reverse(list.len()))
+        let is_forward = !matches!(positions.as_slice(), [first, second, ..] if first > second);
+        (is_forward, *arguments, structure(list), matches!(root, Root::Source(Source::Input)), whole, std::cmp::Reverse(list.len()))
     })?;
     let items = hits.iter().zip(positions).map(|(hit, position)| item(&root, &list, hit, &position));
     let any: Vec<usize> = (0..list.len()).filter(|i| list.get(*i) == Some(&PatternStep::Any)).collect();
