@@ -13,6 +13,7 @@ mod branches;
 mod candidates;
 mod closing;
 mod compose;
+mod derived;
 mod evidence;
 mod inputs;
 mod json_text;

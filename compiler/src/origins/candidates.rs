@@ -7,6 +7,7 @@ use super::{Explainer, Spot, Use};
 use crate::index::{PathStep, Place, Source, may_be_cut, scalar_text};
 use crate::names::{self, Agreement};
 use crate::patterns::is_visible;
+use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
 
@@ -276,7 +277,17 @@ impl Explainer<'_> {
             return Vec::new();
         }
         let agreement = names::agreement(&spot.words(), &["page"]);
-        vec![Candidate { expr, score: evidence.max(6.0), source: Source::Task, echo: false, agreement, pinned: false, guesses: Vec::new() }]
+        // A count that begins somewhere has to say where: a result that gives the number each time is told shorter.
+        let begins = if (0..=1).contains(&start) { 0.0 } else { COST_OF_A_PLACE + bits(&start.to_string()) };
+        vec![Candidate {
+            expr,
+            score: evidence.max(6.0) - begins,
+            source: Source::Task,
+            echo: false,
+            agreement,
+            pinned: false,
+            guesses: Vec::new(),
+        }]
     }
 
     /// A boolean has no information of its own: only an input or a field of the very same name gives one.

@@ -76,7 +76,7 @@ impl<'a> Explainer<'a> {
             return self.parts_or_whole(spot, uses, parts);
         }
         if uses.iter().all(|u| matches!(u.value, Value::String(_)))
-            && let Some(template) = self.compose(spot, uses)
+            && let Some(template) = self.derived(spot, uses, true).or_else(|| self.compose(spot, uses))
         {
             return Some(template);
         }
@@ -88,7 +88,7 @@ impl<'a> Explainer<'a> {
             self.find(spot, Origin::Reference(expr.clone()), "the sum of a field of the items".to_owned(), Vec::new());
             return Some(Template::Expr(expr));
         }
-        self.successor(spot, uses).or_else(|| self.literal(spot, uses))
+        self.successor(spot, uses).or_else(|| self.derived(spot, uses, false)).or_else(|| self.literal(spot, uses))
     }
 
     /// A list or an object by its parts; but an argument that the model wrote as a whole is one input, not one for each text in it.
