@@ -3,6 +3,7 @@
 //! Before: a call in a loop whose argument differs from round to round, and stands nowhere. After: the one expression over the loop's
 //! item, the steps before it and the inputs that gives it in all rounds. That it does so for several different values is the evidence.
 
+mod hops;
 mod numbers;
 mod texts;
 
@@ -45,6 +46,8 @@ struct Fact {
     source: Source,
     echo: bool,
     depth: usize,
+    /// What the picks on the way cost.
+    hops: f64,
     /// Its value in each of the sampled uses.
     values: Vec<Value>,
 }
@@ -65,7 +68,7 @@ impl Made {
     fn of(fact: &Fact, expr: Expr, cost: f64, words: &[String]) -> Made {
         let echo = if fact.echo { COST_OF_AN_ECHO } else { 0.0 };
         let way: Vec<PathStep> = fact.keys.iter().take(fact.depth).cloned().map(PathStep::Key).collect();
-        Made { expr, cost: cost + echo + depth(&way), agreement: fact.agreement(words), source: fact.source, echo: fact.echo }
+        Made { expr, cost: cost + echo + fact.hops + depth(&way), agreement: fact.agreement(words), source: fact.source, echo: fact.echo }
     }
 }
 
@@ -99,6 +102,7 @@ impl Explainer<'_> {
         } else if all(|v| matches!(v, Value::Number(_))) {
             let facts = self.facts(spot, &sample);
             let mut made = numbers::computed(&facts, &sample, &words);
+            made.extend(hops::plain(&facts, &words));
             made.extend(self.cut(&facts, &sample, &words, false));
             (made, self.evidence(uses), self.least(uses))
         } else if all(|v| matches!(v, Value::String(_))) {
@@ -106,6 +110,7 @@ impl Explainer<'_> {
             let mut made = self.cut(&facts, &sample, &words, sure);
             if several {
                 made.extend(texts::days_later(&facts, &sample, &words));
+                made.extend(hops::plain(&facts, &words));
                 made.extend(texts::shaped(&facts, &words).into_iter().filter(|_| !sure));
             }
             (made, self.evidence_of_sameness(uses), self.least(uses))
@@ -167,6 +172,7 @@ impl Explainer<'_> {
         let inputs = uses.iter().map(|u| self.input(self.tree.run(u.frame)).map(Value::Object)).collect();
         add(&mut found, &Expr::name("inputs"), Source::Input, &[], inputs, &[]);
         found.truncate(MOST_FACTS);
+        hops::add(&mut found);
         found
     }
 
@@ -198,7 +204,7 @@ fn add(found: &mut Vec<Fact>, base: &Expr, source: Source, above: &[SmolStr], va
         let Some(values) = feature.values.into_iter().collect::<Option<Vec<Value>>>() else { continue };
         let echo = !told.is_empty() && told.iter().zip(&values).all(|(told, value)| told.contains(&value));
         let keys = above.iter().chain([&feature.key].into_iter().filter(|k| !k.is_empty())).cloned().collect();
-        own.push(Fact { expr: feature.expr, keys, source, echo, depth: feature.depth, values });
+        own.push(Fact { expr: feature.expr, keys, source, echo, depth: feature.depth, hops: 0.0, values });
     }
     found.extend(own);
 }
