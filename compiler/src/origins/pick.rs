@@ -60,7 +60,9 @@ impl Explainer<'_> {
             found.push(one(first, 4.0, "picked because it is the first"));
         }
         if count > 1 && at + 1 == count {
-            found.push(one(expr.clone().apply(Function::Last), 4.5, "picked because it is the last"));
+            // A page that begins behind the last item of the page before is no guess.
+            let is_cursor = crate::rewrite::mentions(expr, &Expr::name("previous"));
+            found.push(one(expr.clone().apply(Function::Last), 4.5, if is_cursor { "" } else { "picked because it is the last" }));
         }
         if let Ok(index) = i64::try_from(at) {
             found.push(one(expr.clone().index(index), 16.0, "picked by its position"));

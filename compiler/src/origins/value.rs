@@ -183,7 +183,7 @@ impl<'a> Explainer<'a> {
             // Keys have no order of their own: they stand in that of the list which they come from.
             let index = self.indexes.get(self.tree.run(used.frame))?;
             let place = |key: &SmolStr| index.places(key).iter().find(|p| p.span.is_none()).map(|p| (p.source, p.path.clone()));
-            let mut entries: Vec<(&SmolStr, &Value)> = object.iter().map(|(k, v)| (k, v)).collect();
+            let mut entries: Vec<(&SmolStr, &Value)> = object.iter().collect();
             entries.sort_by_key(|(key, _)| place(key));
             rows.push(Use { value: entries.into_iter().map(entry).collect(), ..used.clone() });
         }

@@ -109,7 +109,8 @@ fn judged(
     for (key, expected) in expected {
         let same_place = lived.contexts.get(split(key).0).is_some_and(|c| c.model == split(key).0 && !c.is_copy);
         let made = lived.rounds.get(key).copied().unwrap_or(0);
-        if same_place && made != *expected && size == Size::OneMore && selects_by_others(workflow, split(key).1) {
+        let by_others = |is: fn(&Expr) -> bool| selects_by(workflow, split(key).1, is);
+        if same_place && made != *expected && (by_others(is_of_a_list) || size == Size::OneMore && by_others(is_outside)) {
             return Tried::Not(format!("which items `{}` is about depends on other values than theirs", split(key).1));
         }
         if same_place && made != *expected {
@@ -134,10 +135,24 @@ fn judged(
     Tried::Passed
 }
 
-/// Whether a loop chooses its items by values outside of them: nothing says what these would be of an item that was not there.
-fn selects_by_others(workflow: &Workflow, id: &str) -> bool {
+/// Whether a value stands outside of an item: nothing says what it would be of an item that was not there.
+fn is_outside(expr: &Expr) -> bool {
+    matches!(expr, Expr::Name(name) if matches!(name.as_str(), "steps" | "inputs" | "previous"))
+}
+
+/// Whether a value is one of all items of a list, or of the one that is picked among them: without some of them it is another one.
+fn is_of_a_list(expr: &Expr) -> bool {
+    let mut outside = false;
+    if let Expr::Over { list, .. } = expr {
+        rewrite::each(list, &mut |part| outside |= is_outside(part));
+    }
+    outside
+}
+
+/// Whether a loop chooses its items by values of this kind.
+fn selects_by(workflow: &Workflow, id: &str, is: fn(&Expr) -> bool) -> bool {
     let mut found = false;
-    let mut see = |expr: &Expr| found |= matches!(expr, Expr::Name(name) if matches!(name.as_str(), "steps" | "inputs" | "previous"));
+    let mut see = |expr: &Expr| found |= is(expr);
     steps::each(&workflow.steps, &mut |step, _| {
         if let StepKind::For { list, test, .. } = &step.kind
             && step.id == id

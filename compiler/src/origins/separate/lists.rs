@@ -115,7 +115,7 @@ fn inside(feature: &Feature, lists: &[&[Value]], known: &[Feature], atoms: &mut 
                 for word in name.words.iter().filter(|w| matches!(w, Value::String(_))) {
                     let test = equal(at(&name.path), Expr::Literal(word.clone())).binary(BinaryOp::And, same.clone());
                     let both = rows().map(|(l, v)| l.iter().any(|i| has(i, &name.path, word) && is(i, v))).collect();
-                    let said = if names_what(word, other) { 8.0 } else { 0.0 };
+                    let said = if names_what(word, other) { 12.0 } else { 0.0 };
                     atoms.add(over(OverFunction::Any, test), 10.0 + far + weight(word) - said, both);
                 }
             }
