@@ -33,8 +33,8 @@ const MOST_FACTS: usize = 120;
 const MOST_STEPS: usize = 24;
 /// What varies within a run can be no constant: an explanation may cost so much more than the values say.
 const SLACK_WITHIN_A_RUN: f64 = 6.0;
-/// What differs between runs alone may be an input: an explanation must be worth so much.
-const LEAST_BETWEEN_RUNS: f64 = 3.0;
+/// What differs between runs alone may be an input, and what is the same in the output a constant: an explanation must be worth so much.
+const LEAST_BETWEEN_RUNS: f64 = 2.0;
 /// What one value alone must be worth.
 const LEAST_ALONE: f64 = 10.0;
 
@@ -90,7 +90,14 @@ impl Explainer<'_> {
 
     fn derivations(&self, spot: &Spot, uses: &[Use], sure: bool) -> Vec<Candidate> {
         let several = distinct(uses) > 1;
-        if !several && (!sure || uses.iter().all(|u| self.is_listed(spot, &u.value, uses))) {
+        let Some(first) = uses.first() else { return Vec::new() };
+        // One value alone is looked for where it says much: as a number of the output, or where it stands percent-encoded.
+        let alone = match &first.value {
+            Value::Number(_) => spot.node.is_none(),
+            Value::String(text) => sure && texts::may_be_encoded(text) && !self.is_listed(spot, &first.value, uses),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+        };
+        if !several && !alone {
             return Vec::new();
         }
         let sample = sample(uses);
@@ -104,7 +111,7 @@ impl Explainer<'_> {
             let mut made = numbers::computed(&facts, &sample, &words);
             made.extend(hops::plain(&facts, &words));
             made.extend(self.cut(&facts, &sample, &words, false));
-            (made, self.evidence(uses), self.least(uses))
+            (made, self.evidence(uses), self.least(spot, uses))
         } else if all(|v| matches!(v, Value::String(_))) {
             let facts = self.facts(spot, &sample);
             let mut made = self.cut(&facts, &sample, &words, sure);
@@ -113,7 +120,7 @@ impl Explainer<'_> {
                 made.extend(hops::plain(&facts, &words));
                 made.extend(texts::shaped(&facts, &words).into_iter().filter(|_| !sure));
             }
-            (made, self.evidence_of_sameness(uses), self.least(uses))
+            (made, self.evidence_of_sameness(uses), self.least(spot, uses))
         } else {
             return Vec::new();
         };
@@ -133,10 +140,10 @@ impl Explainer<'_> {
         found
     }
 
-    fn least(&self, uses: &[Use]) -> f64 {
+    fn least(&self, spot: &Spot, uses: &[Use]) -> f64 {
         if self.varies_within_a_run(uses) {
             -SLACK_WITHIN_A_RUN
-        } else if distinct(uses) > 1 {
+        } else if distinct(uses) > 1 || spot.node.is_none() {
             LEAST_BETWEEN_RUNS
         } else {
             LEAST_ALONE

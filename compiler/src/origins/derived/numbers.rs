@@ -3,7 +3,7 @@
 use super::super::Use;
 use super::super::pick::{self, Keys};
 use super::{Fact, Made};
-use crate::names::Agreement;
+use crate::names::{self, Agreement};
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction, compare_numbers};
@@ -18,6 +18,8 @@ const COST_OF_A_SUM: f64 = 3.0;
 const COST_OF_A_PRODUCT: f64 = 3.0;
 /// The most numbers of which two are tried together.
 const MOST_NUMBERS: usize = 40;
+/// The most items whose words are looked at.
+const MOST_ITEMS: usize = 200;
 /// Fewer different values lie on a line by chance.
 const LEAST_ON_A_LINE: usize = 3;
 
@@ -28,7 +30,7 @@ pub(super) fn computed(facts: &[Fact], uses: &[Use], words: &[String]) -> Vec<Ma
     if uses.len() >= LEAST_ON_A_LINE {
         found.extend(numbers.iter().flat_map(|fact| shifted(fact, uses, words)));
     }
-    found.extend(facts.iter().flat_map(|fact| sums(fact, words)));
+    found.extend(facts.iter().flat_map(|fact| sums(fact, words).into_iter().chain(counted_by_name(fact, words))));
     found
 }
 
@@ -107,6 +109,21 @@ fn sums(fact: &Fact, words: &[String]) -> Vec<Made> {
         }
     }
     found
+}
+
+/// How many items of a list have the word in a field that the number is called after: `firing` of alerts whose state is `firing`.
+fn counted_by_name(fact: &Fact, words: &[String]) -> Vec<Made> {
+    let items = || fact.values.iter().filter_map(Value::as_array).flatten();
+    let mut tests: Vec<Expr> = Vec::new();
+    for (path, value) in items().take(MOST_ITEMS).flat_map(pick::fields) {
+        let is_said = !path.is_empty() && value.as_str().is_some_and(|word| !words.is_empty() && names::words(word) == words);
+        let test = Expr::name("x").keys(&path).binary(BinaryOp::Equal, Expr::Literal(value.clone()));
+        if is_said && !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    let count = |test: Expr| fact.expr.clone().over(OverFunction::Filter, "x", test).apply(Function::Len);
+    tests.into_iter().map(|test| Made { agreement: Agreement::Strong, ..Made::of(fact, count(test), 0.0, words) }).collect()
 }
 
 fn whole(value: &Value) -> Option<i64> {

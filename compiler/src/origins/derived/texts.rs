@@ -48,6 +48,13 @@ impl Explainer<'_> {
     }
 }
 
+/// Whether a text may stand percent-encoded in a URL.
+pub(super) fn may_be_encoded(text: &str) -> bool {
+    const LONGEST_IN_A_URL: usize = 200;
+    let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
+    text.len() <= LONGEST_IN_A_URL && !text.contains('\n') && !text.chars().all(kept)
+}
+
 /// The ways to cut `part` out of `text`, in the whole of it and behind its last slash, with what they cost.
 fn cuts_of(expr: &Expr, text: &str, part: &str) -> Vec<(Expr, f64)> {
     let mut found = cuts(expr, text, part);
