@@ -35,6 +35,10 @@ const MOST_STEPS: usize = 24;
 const SLACK_WITHIN_A_RUN: f64 = 6.0;
 /// What differs between runs alone may be an input, and what is the same in the output a constant: an explanation must be worth so much.
 const LEAST_BETWEEN_RUNS: f64 = 2.0;
+/// What is so few bits behind is as good.
+const AS_GOOD: f64 = 0.5;
+/// The most expressions that are told to be as good.
+const MOST_RIVALS: usize = 4;
 /// What one value alone must be worth.
 const LEAST_ALONE: f64 = 10.0;
 
@@ -61,6 +65,8 @@ struct Made {
     agreement: Agreement,
     source: Source,
     echo: bool,
+    /// What it is made of.
+    of: Vec<Expr>,
 }
 
 impl Made {
@@ -68,7 +74,14 @@ impl Made {
     fn of(fact: &Fact, expr: Expr, cost: f64, words: &[String]) -> Made {
         let echo = if fact.echo { COST_OF_AN_ECHO } else { 0.0 };
         let way: Vec<PathStep> = fact.keys.iter().take(fact.depth).cloned().map(PathStep::Key).collect();
-        Made { expr, cost: cost + echo + fact.hops + depth(&way), agreement: fact.agreement(words), source: fact.source, echo: fact.echo }
+        Made {
+            expr,
+            cost: cost + echo + fact.hops + depth(&way),
+            agreement: fact.agreement(words),
+            source: fact.source,
+            echo: fact.echo,
+            of: vec![fact.expr.clone()],
+        }
     }
 }
 
@@ -82,13 +95,21 @@ impl Fact {
 impl Explainer<'_> {
     /// The computation that gives the value in every frame; only `sure` ones before a text is taken apart.
     pub(super) fn derived(&mut self, spot: &Spot, uses: &[Use], sure: bool) -> Option<Template> {
-        let ranked = self.derivations(spot, uses, sure);
-        let best = ranked.first()?.expr.clone();
+        let (ranked, of): (Vec<Candidate>, Vec<Vec<Expr>>) = self.derivations(spot, uses, sure).into_iter().unzip();
+        let best = ranked.first()?;
         self.note_reference(spot, uses, &ranked);
-        Some(Template::Expr(best))
+        // Other fields of the same result that do as well: the values cannot tell which was meant.
+        let as_good = |c: &Candidate| c.source == best.source && c.agreement == best.agreement && best.score - c.score < AS_GOOD;
+        let rivals = ranked.iter().zip(&of).skip(1).filter(|(c, made_of)| as_good(c) && Some(*made_of) != of.first());
+        let others: Vec<Expr> = rivals.map(|(c, _)| c.expr.clone()).take(MOST_RIVALS).collect();
+        if !others.is_empty() {
+            let told = super::value::several_origins(self.place_of(spot), &best.expr, others.iter().map(ToString::to_string).collect());
+            self.tell(spot.node, told, others.into_iter().chain([best.expr.clone()]));
+        }
+        Some(Template::Expr(best.expr.clone()))
     }
 
-    fn derivations(&self, spot: &Spot, uses: &[Use], sure: bool) -> Vec<Candidate> {
+    fn derivations(&self, spot: &Spot, uses: &[Use], sure: bool) -> Vec<(Candidate, Vec<Expr>)> {
         let several = distinct(uses) > 1;
         let Some(first) = uses.first() else { return Vec::new() };
         // One value alone is looked for where it says much: as a number of the output, or where it stands percent-encoded.
@@ -124,19 +145,19 @@ impl Explainer<'_> {
         } else {
             return Vec::new();
         };
-        let mut found: Vec<Candidate> = Vec::new();
+        let mut found: Vec<(Candidate, Vec<Expr>)> = Vec::new();
         for made in made {
             let score = worth + made.agreement.bits() - COST_OF_A_PLACE - made.cost;
             if score >= least
-                && !found.iter().any(|c| c.expr == made.expr)
+                && !found.iter().any(|(c, _)| c.expr == made.expr)
                 && self.gives(&made.expr, &sample)
                 && self.gives(&made.expr, uses)
             {
-                let Made { expr, agreement, source, echo, .. } = made;
-                found.push(Candidate { expr, score, source, echo, agreement, pinned: false, guesses: Vec::new() });
+                let Made { expr, agreement, source, echo, of, .. } = made;
+                found.push((Candidate { expr, score, source, echo, agreement, pinned: false, guesses: Vec::new() }, of));
             }
         }
-        found.sort_by(|a, b| b.score.total_cmp(&a.score));
+        found.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
         found
     }
 

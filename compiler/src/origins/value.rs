@@ -348,7 +348,7 @@ fn without_coercion(expr: Expr) -> Expr {
     }
 }
 
-fn several_origins(place: String, taken: &Expr, others: Vec<String>) -> Diagnostic {
+pub(super) fn several_origins(place: String, taken: &Expr, others: Vec<String>) -> Diagnostic {
     Diagnostic::new(Severity::Question, "several-origins", place, format!("the value stands in several places; `{taken}` was taken"))
         .candidates(others)
         .help("the hint `prefer` names the result field to take; a second recording with other values decides by itself")

@@ -57,7 +57,13 @@ fn of_two(numbers: &[&Fact], uses: &[Use], words: &[String]) -> Vec<Made> {
                 let expr = a.expr.clone().binary(op, b.expr.clone());
                 let made = Made::of(a, expr, cost, words);
                 let echo = if b.echo { super::COST_OF_AN_ECHO } else { 0.0 };
-                found.push(Made { agreement, cost: made.cost + echo, echo: a.echo || b.echo, ..made });
+                found.push(Made {
+                    agreement,
+                    cost: made.cost + echo,
+                    echo: a.echo || b.echo,
+                    of: vec![a.expr.clone(), b.expr.clone()],
+                    ..made
+                });
             }
         }
     }
