@@ -8,6 +8,7 @@ use super::eval::fail;
 use crate::advance::Failure;
 use crate::value::{Object, Value};
 use smol_str::SmolStr;
+use std::collections::HashSet;
 
 /// The rows of the table that stands in `text`; none where it has a header only.
 ///
@@ -24,12 +25,16 @@ pub fn parse(text: &str) -> Result<Value, Failure> {
 
 type Rows = Vec<Object>;
 
+/// A table has no more cells: rows may lack some, and a long header above many short lines would be far more than the text is.
+const MOST_CELLS: usize = 2_000_000;
+
 /// The names of columns: each says something, and none is there twice.
 fn header<'t>(cells: impl IntoIterator<Item = &'t str>) -> Option<Vec<SmolStr>> {
-    let mut names: Vec<SmolStr> = Vec::new();
+    let (mut names, mut known): (Vec<SmolStr>, HashSet<&str>) = Default::default();
     for cell in cells {
-        let name = SmolStr::new(cell.trim());
-        if name.is_empty() || names.contains(&name) {
+        let cell = cell.trim();
+        let name = SmolStr::new(cell);
+        if name.is_empty() || !known.insert(cell) {
             return None;
         }
         names.push(name);
@@ -44,24 +49,39 @@ fn row<'t>(names: &[SmolStr], cells: impl IntoIterator<Item = &'t str>) -> Objec
     Object::from_unique(names.iter().map(cell).collect())
 }
 
+fn is_too_large(names: &[SmolStr], rows: usize) -> bool {
+    names.len().saturating_mul(rows) > MOST_CELLS
+}
+
 /// A header with a line of dashes below it.
 fn ruled(lines: &[&str]) -> Option<Rows> {
-    let below =
+    let above =
         lines.windows(2).position(|pair| matches!(pair, [head, rule] if !head.trim().is_empty() && !is_rule(head) && is_rule(rule)))?;
-    let (head, rule) = (lines.get(below)?, lines.get(below + 1)?);
-    let rest = lines.get(below + 2..).unwrap_or_default();
+    let (head, rule) = (lines.get(above)?, lines.get(above + 1)?);
+    let rest = lines.get(above + 2..).unwrap_or_default();
     if head.contains('|') && rule.contains(['|', '+']) {
         let names = header(barred(head).iter().map(String::as_str))?;
-        let rows = rest.iter().take_while(|line| line.contains('|') || is_rule(line)).filter(|line| !is_rule(line));
-        return Some(rows.map(|line| row(&names, barred(line).iter().map(String::as_str))).collect());
+        let rows: Vec<&str> = rest.iter().copied().take_while(|l| l.contains('|') || is_rule(l)).filter(|l| !is_rule(l)).collect();
+        if is_too_large(&names, rows.len()) {
+            return None;
+        }
+        return Some(rows.into_iter().map(|line| row(&names, barred(line).iter().map(String::as_str))).collect());
     }
     let starts = starts(rule, 1);
     if starts.len() < 2 || rule.contains(['|', '+']) {
         return None;
     }
     let names = header(sliced(head, &starts)?)?;
-    let rows = rest.iter().take_while(|line| !line.trim().is_empty() && !is_count(line));
-    rows.map(|line| Some(row(&names, sliced(line, &starts)?))).collect()
+    let rows: Vec<&str> = rest.iter().copied().take_while(|line| !line.trim().is_empty() && !is_count(line)).collect();
+    below(&names, &starts, &rows)
+}
+
+/// Rows whose cells start at the same characters as the names.
+fn below(names: &[SmolStr], starts: &[usize], rows: &[&str]) -> Option<Rows> {
+    if is_too_large(names, rows.len()) {
+        return None;
+    }
+    rows.iter().map(|line| Some(row(names, sliced(line, starts)?))).collect()
 }
 
 fn is_rule(line: &str) -> bool {
@@ -165,7 +185,7 @@ fn is_in_capitals(line: &str) -> bool {
 fn aligned(head: &str, rows: &[&str]) -> Option<Rows> {
     let starts = starts(head, 2);
     let names = header(sliced(head, &starts)?).filter(|names| names.len() > 1)?;
-    rows.iter().map(|line| Some(row(&names, sliced(line, &starts)?))).collect()
+    below(&names, &starts, rows)
 }
 
 /// Rows of as many parts as the header.
@@ -225,6 +245,14 @@ mod tests {
     fn quotes_and_escapes_hold_what_else_would_part() {
         assert_eq!(read("id,note\n1,\"a, \"\"b\"\"\nc\"\n"), r#"[{"id":"1","note":"a, \"b\"\nc"}]"#);
         assert_eq!(read("| a | b |\n|---|---|\n| x\\|y | z\\w |"), r#"[{"a":"x|y","b":"z\\w"}]"#);
+    }
+
+    #[test]
+    fn a_short_text_makes_no_giant_table() {
+        let names: String = (0..2_000).map(|n| format!("|A{n}")).collect();
+        assert_eq!(read(&format!("{names}\n|-|-|\n{}", "|\n".repeat(2_000))), "not-a-table");
+        let names: String = (0..2_000).map(|n| format!("A{n}  ")).collect();
+        assert_eq!(read(&format!("{names}\n{}", "x\n".repeat(2_000))), "not-a-table");
     }
 
     #[test]
