@@ -5,10 +5,13 @@
 
 use super::super::pick::{self, field, fields};
 use super::{Fact, Made};
+use crate::index::scalar_text;
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::Expr;
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
+use std::mem::{Discriminant, discriminant};
 
 /// How often it goes from one list to another.
 const MOST_HOPS: usize = 2;
@@ -26,11 +29,11 @@ pub(super) fn add(facts: &mut Vec<Fact>) {
     let mut from = 0;
     for _ in 0..MOST_HOPS {
         let mut found: Vec<Fact> = Vec::new();
+        let is_list = |fact: &&Fact| fact.values.iter().all(|v| matches!(v, Value::Array(items) if items.len() <= MOST_ITEMS));
+        let lists: Vec<(&Fact, Keyed<'_>)> = facts.iter().filter(is_list).map(|list| (list, keyed(list))).collect();
         for key in facts.iter().skip(from).filter(|fact| is_key(fact)) {
-            for list in
-                facts.iter().filter(|fact| fact.values.iter().all(|v| matches!(v, Value::Array(items) if items.len() <= MOST_ITEMS)))
-            {
-                for fact in hop(list, key) {
+            for (list, items) in &lists {
+                for fact in hop(list, items, key) {
                     let is_known = |known: &Fact| known.values == fact.values;
                     if found.len() < MOST_FOUND && !facts.iter().any(is_known) && !found.iter().any(is_known) {
                         found.push(fact);
@@ -50,18 +53,31 @@ pub(super) fn plain(facts: &[Fact], words: &[String]) -> Vec<Made> {
 
 /// Whether a fact is another key each time, so that it finds another item.
 fn is_key(fact: &Fact) -> bool {
-    let says = |value: &Value| crate::index::scalar_text(value).is_some_and(|text| bits(text) >= LEAST_KEY);
+    let says = |value: &Value| scalar_text(value).is_some_and(|text| bits(text) >= LEAST_KEY);
     fact.values.iter().all(says) && fact.values.iter().skip(1).any(|v| Some(v) != fact.values.first())
 }
 
+/// The items of a list by the values of their fields; of several items with one value, the first.
+type Keyed<'f> = FxHashMap<(Discriminant<Value>, &'f str), &'f Value>;
+
+/// The items that a list has in the first use.
+fn keyed(list: &Fact) -> Keyed<'_> {
+    let mut found = Keyed::default();
+    for item in list.values.first().and_then(Value::as_array).unwrap_or_default() {
+        for (_, value) in fields(item).into_iter().filter(|(path, _)| !path.is_empty()) {
+            if let Some(text) = scalar_text(value) {
+                found.entry((discriminant(value), text)).or_insert(item);
+            }
+        }
+    }
+    found
+}
+
 /// The fields of the one item of a list with a key that a fact tells.
-fn hop(list: &Fact, key: &Fact) -> Vec<Fact> {
+fn hop(list: &Fact, items: &Keyed<'_>, key: &Fact) -> Vec<Fact> {
     let mut found = Vec::new();
-    let first = list.values.first().and_then(Value::as_array).unwrap_or_default();
     let Some(wanted) = key.values.first() else { return found };
-    let Some(item) = first.iter().find(|item| fields(item).iter().any(|(path, value)| !path.is_empty() && *value == wanted)) else {
-        return found;
-    };
+    let Some(item) = scalar_text(wanted).and_then(|text| items.get(&(discriminant(wanted), text))) else { return found };
     for (path, _) in fields(item).into_iter().filter(|(path, value)| !path.is_empty() && *value == wanted) {
         let picked = |(items, wanted): (&Value, &Value)| {
             let mut fitting = items.as_array()?.iter().filter(|item| field(item, &path) == Some(wanted));
