@@ -42,6 +42,8 @@ const TELLING: &[&str] = &[
     "status", "state", "phase", "kind", "type", "verdict", "result", "outcome", "category", "priority", "severity", "level", "done",
     "stage", "role",
 ];
+/// So many values of rows at most are compared with what is known outside of them: the nearest is compared first.
+const MOST_COMPARISONS: usize = 10_000_000;
 /// The most features that are tried.
 const MOST_FEATURES: usize = 400;
 
@@ -84,9 +86,11 @@ fn paths_of(value: &Value) -> Vec<Vec<SmolStr>> {
 
 /// The tests that separate the chosen rows, cheapest first. `known` are values outside of the rows, each with its value in every row.
 pub fn separate(features: &[Feature], known: &[Feature], chosen: &[bool]) -> Vec<Test> {
+    let most_known = MOST_COMPARISONS / features.len().saturating_mul(chosen.len()).max(1);
+    let known = known.get(..most_known).unwrap_or(known);
     let mut atoms = Atoms { chosen, exact: Vec::new(), partial: Vec::new(), shared: 0.0 };
     for feature in features.iter().chain(&numbers_in_texts(features)) {
-        atoms.shared = f64::from(u32::try_from(feature.depth).unwrap_or(9)) * 0.5 - if is_telling(&feature.key) { 6.0 } else { 0.0 };
+        atoms.shared = of_depth(feature.depth) - if is_telling(&feature.key) { 6.0 } else { 0.0 };
         fields::add(feature, known, &mut atoms);
         texts::add(feature, known, &mut atoms);
         lists::add(feature, known, &mut atoms);
@@ -187,6 +191,16 @@ fn safe(feature: &Feature) -> Expr {
     } else {
         feature.expr.clone()
     }
+}
+
+/// What it costs that a value is so far in.
+fn of_depth(depth: usize) -> f64 {
+    f64::from(u32::try_from(depth).unwrap_or(9)) * 0.5
+}
+
+/// What it costs that a value outside of the rows is far in, beside its name.
+fn far(known: &Feature) -> f64 {
+    of_depth(known.depth.saturating_sub(1))
 }
 
 /// Whether a value means something by itself: an id or a date of one recording is no test for the next.

@@ -11,6 +11,7 @@ use crate::tree::{FrameId, NodeId, item_name, step_name};
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr};
 use smol_str::SmolStr;
+use std::collections::BTreeSet;
 
 /// The most earlier steps whose results are compared with the items of a list.
 const MOST_EARLIER: usize = 12;
@@ -113,8 +114,8 @@ impl Explainer<'_> {
         let first = choice.elements.first()?;
         let tells_apart = |path: &Vec<SmolStr>| {
             choice.elements.iter().all(|e| {
-                let values: Vec<_> = e.iter().map(|(v, _)| super::pick::field(v, path).and_then(scalar_text)).collect();
-                values.iter().all(|v| v.is_some() && values.iter().filter(|o| *o == v).count() == 1)
+                let values: Option<BTreeSet<_>> = e.iter().map(|(v, _)| super::pick::field(v, path).and_then(scalar_text)).collect();
+                values.is_some_and(|values| values.len() == e.len())
             })
         };
         // The shortest of the names of what tells the items apart is most likely to be their key.

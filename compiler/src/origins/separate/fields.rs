@@ -1,7 +1,7 @@
 //! Tests of a scalar field: what it equals, whether it is set, where it lies.
 
 use super::super::pick::equal;
-use super::{Atoms, COST_OF_A_LIMIT, Feature, is_word, safe, some_of, weight};
+use super::{Atoms, COST_OF_A_LIMIT, Feature, far, is_word, safe, some_of, weight};
 use crate::names;
 use crate::text::is_date;
 use ltc_workflow::Value;
@@ -101,7 +101,7 @@ fn membership(feature: &Feature, atoms: &mut Atoms<'_>) {
 /// `field == known`, `field < known` …
 fn compared(feature: &Feature, known: &Feature, atoms: &mut Atoms<'_>) {
     let rows = || feature.values.iter().zip(&known.values);
-    let far = f64::from(u32::try_from(known.depth.saturating_sub(1)).unwrap_or(9)) * 0.5;
+    let far = far(known);
     let is = |test: &dyn Fn(&Value, &Value) -> bool| -> Vec<bool> {
         rows().map(|(value, other)| value.as_ref().zip(other.as_ref()).is_some_and(|(v, o)| test(v, o))).collect()
     };

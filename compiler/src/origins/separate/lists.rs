@@ -1,10 +1,13 @@
 //! Tests of a list in a row, and of whether a field is in a list.
 
-use super::super::pick::{equal, fields};
-use super::{Atoms, Feature, is_telling, is_word, safe, weight};
+use super::super::pick::{Keys, equal, field, fields};
+use super::{Atoms, Feature, far, is_telling, is_word, of_depth, safe, weight};
+use crate::index::scalar_text;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
+use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
+use std::mem::{Discriminant, discriminant};
 
 /// All tests of `feature`, where it is a list, and of its place in lists that are known.
 pub(super) fn add(feature: &Feature, known: &[Feature], atoms: &mut Atoms<'_>) {
@@ -85,9 +88,9 @@ fn inside(feature: &Feature, lists: &[&[Value]], known: &[Feature], atoms: &mut 
             }
         }
     }
-    let at = |path: &[SmolStr]| super::super::pick::Keys::keys(Expr::name("x"), path);
+    let at = |path: &[SmolStr]| Expr::name("x").keys(path);
     let over = |function: OverFunction, test: Expr| feature.expr.clone().over(function, "x", test);
-    let has = |item: &Value, path: &[SmolStr], value: &Value| super::super::pick::field(item, path) == Some(value);
+    let has = |item: &Value, path: &[SmolStr], value: &Value| field(item, path) == Some(value);
     for field in &inner {
         let telling = if field.path.last().is_some_and(|k| is_telling(k)) { 6.0 } else { 0.0 };
         for word in &field.words {
@@ -105,7 +108,7 @@ fn inside(feature: &Feature, lists: &[&[Value]], known: &[Feature], atoms: &mut 
             let rows = || lists.iter().zip(&other.values).map(|(l, v)| (*l, v.as_ref()));
             let is = |i: &Value, v: Option<&Value>| v.is_some_and(|v| has(i, &field.path, v));
             let same = equal(at(&field.path), other.expr.clone());
-            let far = f64::from(u32::try_from(other.depth).unwrap_or(9)) * 0.5;
+            let far = of_depth(other.depth);
             let any: Vec<bool> = rows().map(|(l, v)| l.iter().any(|i| is(i, v))).collect();
             if !any.contains(&true) {
                 continue;
@@ -133,7 +136,7 @@ fn listed(feature: &Feature, known: &Feature, atoms: &mut Atoms<'_>) {
     let scalar = |v: &Option<Value>| matches!(v, Some(Value::String(_) | Value::Number(_)));
     let lists: Option<Vec<&[Value]>> = known.values.iter().map(|v| v.as_ref()?.as_array()).collect();
     let (true, Some(lists)) = (feature.values.iter().all(scalar), lists) else { return };
-    let far = f64::from(u32::try_from(known.depth.saturating_sub(1)).unwrap_or(9)) * 0.5;
+    let far = far(known);
     let mut paths: Vec<Vec<SmolStr>> = Vec::new();
     for item in lists.iter().flat_map(|l| l.iter().take(1)) {
         for (path, _) in fields(item).into_iter().take(MOST_FIELDS) {
@@ -143,12 +146,7 @@ fn listed(feature: &Feature, known: &Feature, atoms: &mut Atoms<'_>) {
         }
     }
     for path in paths {
-        let is: Vec<bool> = feature
-            .values
-            .iter()
-            .zip(&lists)
-            .map(|(value, list)| list.iter().any(|i| super::super::pick::field(i, &path).zip(value.as_ref()).is_some_and(|(a, b)| a == b)))
-            .collect();
+        let is = are_among(&feature.values, &lists, &path);
         // That nothing is in a list, or all is, says nothing.
         if !is.contains(&true) || !is.contains(&false) {
             continue;
@@ -156,10 +154,28 @@ fn listed(feature: &Feature, known: &Feature, atoms: &mut Atoms<'_>) {
         let named = if path.last().is_some_and(|k| *k == feature.key) { 0.0 } else { 2.0 };
         let values = match path.as_slice() {
             [] => known.expr.clone(),
-            path => known.expr.clone().over(OverFunction::Map, "x", super::super::pick::Keys::keys(Expr::name("x"), path)),
+            path => known.expr.clone().over(OverFunction::Map, "x", Expr::name("x").keys(path)),
         };
         let contains = Expr::Call(Function::Contains, vec![values, safe(feature)]);
         atoms.add(Expr::Not(Box::new(contains.clone())), 7.5 + named + far, is.iter().map(|i| !i).collect());
         atoms.add(contains, 7.0 + named + far, is);
     }
+}
+
+/// Whether each value is among those at `path` in the list of its row. Many rows have one list, which is looked through once.
+fn are_among(values: &[Option<Value>], lists: &[&[Value]], path: &[SmolStr]) -> Vec<bool> {
+    fn key(value: &Value) -> Option<(Discriminant<Value>, &str)> {
+        Some((discriminant(value), scalar_text(value)?))
+    }
+    let mut looked: &[Value] = &[];
+    let mut held: FxHashSet<(Discriminant<Value>, &str)> = FxHashSet::default();
+    let mut found = Vec::with_capacity(values.len());
+    for (value, list) in values.iter().zip(lists) {
+        if !std::ptr::eq(looked, *list) {
+            looked = list;
+            held = list.iter().filter_map(|item| key(field(item, path)?)).collect();
+        }
+        found.push(value.as_ref().and_then(key).is_some_and(|value| held.contains(&value)));
+    }
+    found
 }

@@ -1,10 +1,11 @@
 //! Tests of a text: how it starts and ends, and which words it holds.
 
-use super::{Atoms, Feature, some_of};
+use super::{Atoms, Feature, far, some_of};
 use crate::text::{is_date, is_opaque};
 use crate::weight::bits;
 use ltc_workflow::Value;
 use ltc_workflow::expr::{Expr, Function};
+use std::cell::OnceCell;
 
 /// Longer texts are not looked at, in bytes.
 const LONGEST: usize = 4_000;
@@ -47,31 +48,25 @@ const SHORTEST_KNOWN: usize = 2;
 
 /// `contains(title, inputs.word)`
 fn holding(feature: &Feature, texts: &[&str], known: &[Feature], atoms: &mut Atoms<'_>) {
+    let small: OnceCell<Vec<String>> = OnceCell::new();
     for other in known {
         let parts: Option<Vec<&str>> = other.values.iter().map(|v| v.as_ref()?.as_str().filter(|t| t.len() >= SHORTEST_KNOWN)).collect();
         let Some(parts) = parts else { continue };
-        let is: Vec<bool> = texts.iter().zip(parts).map(|(text, part)| text.contains(part)).collect();
+        let is: Vec<bool> = texts.iter().zip(&parts).map(|(text, part)| text.contains(part)).collect();
         if is.contains(&true) && is.contains(&false) {
-            let far = f64::from(u32::try_from(other.depth.saturating_sub(1)).unwrap_or(9)) * 0.5;
+            let far = far(other);
             let contains = Expr::Call(Function::Contains, vec![feature.expr.clone(), other.expr.clone()]);
             atoms.add(Expr::Not(Box::new(contains.clone())), 7.0 + far, is.iter().map(|i| !i).collect());
             atoms.add(contains, 6.0 + far, is);
         }
-        let in_any_case: Vec<bool> = texts
-            .iter()
-            .zip(&other.values)
-            .map(|(text, part)| in_small_letters(part).is_some_and(|p| text.to_lowercase().contains(&p)))
-            .collect();
+        let small = small.get_or_init(|| texts.iter().map(|text| text.to_lowercase()).collect());
+        let in_any_case: Vec<bool> = small.iter().zip(&parts).map(|(text, part)| text.contains(&part.to_lowercase())).collect();
         if in_any_case.contains(&true) && in_any_case.contains(&false) {
             let [text, part] = [&feature.expr, &other.expr].map(|e| e.clone().apply(Function::Lower));
-            let far = f64::from(u32::try_from(other.depth.saturating_sub(1)).unwrap_or(9)) * 0.5;
+            let far = far(other);
             atoms.add_exact(Expr::Call(Function::Contains, vec![text, part]), 8.0 + far, &in_any_case);
         }
     }
-}
-
-fn in_small_letters(value: &Option<Value>) -> Option<String> {
-    value.as_ref()?.as_str().map(str::to_lowercase)
 }
 
 fn cost(word: &str) -> f64 {
