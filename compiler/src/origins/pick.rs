@@ -3,7 +3,7 @@
 use super::candidates::literal;
 use super::closing::Closed;
 use super::{Explainer, Use};
-use crate::index::{PathStep, Source, scalar_text};
+use crate::index::{PathStep, Source, may_be_data, scalar_text};
 use crate::names;
 use crate::patterns::is_visible;
 use crate::text::{is_date, is_opaque};
@@ -334,12 +334,6 @@ fn comparable(value: &Value) -> Option<Comparable> {
 
 fn item_field<'v>(items: &'v [Value], at: usize, path: &[SmolStr]) -> Option<&'v Value> {
     field(items.get(at)?, path)
-}
-
-/// Whether the key of an object may be a value of the recording, as in an object with an entry for each id: names of fields have no digits,
-/// dots or blanks.
-fn may_be_data(key: &str) -> bool {
-    key.bytes().any(|b| b.is_ascii_digit()) || key.contains(['.', '/', ':', '@', ' '])
 }
 
 /// The scalar fields of an item that are reached by keys alone.
