@@ -74,6 +74,8 @@ pub struct Compilation {
     pub recording: Option<Value>,
     /// Whether the workflow does what was recorded. Where it does not, an error among the diagnostics says so, and it must not be used.
     pub verdict: Verdict,
+    /// Whether a secret was found in the runs.
+    pub has_secrets: bool,
 }
 
 /// Compiles the runs of one task. Where one run alone gives a workflow that does all of them and is smaller, that one is taken: runs that are laid
@@ -81,7 +83,9 @@ pub struct Compilation {
 pub fn compile(traces: &[Trace], options: &Options) -> Compilation {
     let all = together(traces, options);
     let size = all.workflow.as_ref().filter(|_| !has_error(&all.diagnostics)).map(size);
+    // What one run shows to be a secret, another one alone may not.
     if traces.len() < 2
+        || all.has_secrets
         || size.is_some_and(|(_, conditions)| conditions == 0) && all.workflow.as_ref().is_some_and(|w| takes_only(w, traces))
     {
         return all;
@@ -169,6 +173,7 @@ fn together(traces: &[Trace], options: &Options) -> Compilation {
     let has_reason = diagnostics.iter().any(|d: &Diagnostic| d.severity == Severity::Error);
     diagnostics.extend(verdict.diagnostics.iter().filter(|d| !has_reason || d.code != verify::REPLAY_DIFFERS).cloned());
     let diagnostics = plan.secrets.hidden_in(diagnostics).into_iter().map(Diagnostic::visible).collect();
+    let has_secrets = !lowered.workflow.secrets.is_empty();
     Compilation {
         workflow: plan.is_whole(&lowered.alive).then_some(lowered.workflow),
         explanation: explanation.without(&plan.secrets),
@@ -176,6 +181,7 @@ fn together(traces: &[Trace], options: &Options) -> Compilation {
         given: lowered.given,
         recording,
         verdict,
+        has_secrets,
     }
 }
 
@@ -247,6 +253,7 @@ impl Compilation {
             given: Vec::new(),
             recording: None,
             verdict: Verdict::default(),
+            has_secrets: false,
         }
     }
 }

@@ -30,8 +30,12 @@ pub(super) fn add(facts: &mut Vec<Fact>) {
     for _ in 0..MOST_HOPS {
         let mut found: Vec<Fact> = Vec::new();
         let is_list = |fact: &&Fact| fact.values.iter().all(|v| matches!(v, Value::Array(items) if items.len() <= MOST_ITEMS));
+        let keys: Vec<&Fact> = facts.iter().skip(from).filter(|fact| is_key(fact)).collect();
+        if keys.is_empty() {
+            return;
+        }
         let lists: Vec<(&Fact, Keyed<'_>)> = facts.iter().filter(is_list).map(|list| (list, keyed(list))).collect();
-        for key in facts.iter().skip(from).filter(|fact| is_key(fact)) {
+        for key in keys {
             for (list, items) in &lists {
                 for fact in hop(list, items, key) {
                     let is_known = |known: &Fact| known.values == fact.values;
