@@ -173,7 +173,7 @@ fn together(traces: &[Trace], options: &Options) -> Compilation {
     let has_reason = diagnostics.iter().any(|d: &Diagnostic| d.severity == Severity::Error);
     diagnostics.extend(verdict.diagnostics.iter().filter(|d| !has_reason || d.code != verify::REPLAY_DIFFERS).cloned());
     let diagnostics = plan.secrets.hidden_in(diagnostics).into_iter().map(Diagnostic::visible).collect();
-    let has_secrets = !lowered.workflow.secrets.is_empty();
+    let has_secrets = (0..scripts.len()).any(|run| !plan.secrets.of(run).is_empty());
     Compilation {
         workflow: plan.is_whole(&lowered.alive).then_some(lowered.workflow),
         explanation: explanation.without(&plan.secrets),

@@ -214,7 +214,8 @@ impl Explainer<'_> {
                 None if positions.is_empty() => Vec::new(),
                 None => return None,
             };
-            let marked: Vec<(Value, bool)> = elements.into_iter().map(|(at, value)| (value, positions.contains(&at))).collect();
+            let wanted: BTreeSet<&Vec<usize>> = positions.iter().collect();
+            let marked: Vec<(Value, bool)> = elements.into_iter().map(|(at, value)| (value, wanted.contains(&at))).collect();
             if marked.iter().filter(|(_, chosen)| *chosen).count() != positions.len() {
                 return None;
             }
