@@ -78,11 +78,7 @@ fn what_is_wrong_has_its_status_and_says_what_to_do() {
         ("POST /api/workflows", r#"{"document":"workflow: ["}"#, 422, "document"),
         ("POST /api/workflows", "", 422, "document"),
     ];
-    for (request, body, status, words) in cases {
-        let (found, refusal) = served.send(request, body);
-        assert_eq!(found, status, "{request} {body}: {}", json::to_string(&refusal));
-        assert!(json::to_string(&refusal).contains(words), "{request} {body}: {}", json::to_string(&refusal));
-    }
+    refusals::each_is_refused(&served, &cases);
     let plain = served.raw("POST /api/workflows", "content-type: text/plain\r\n", document(ECHO).as_bytes());
     assert_eq!(plain.0, 415);
     let large = served.raw("POST /api/workflows", "content-type: application/json\r\n", &vec![b' '; 5 * 1024 * 1024]);

@@ -182,7 +182,7 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     let longest = between.iter().map(|b| behind(*b)).enumerate().max_by_key(|(i, b)| (has_loop(b), calls(b), std::cmp::Reverse(*i)));
     let (model, base) = longest.unwrap_or((0, &[]));
     let rest = regions.get(last + 1..).unwrap_or_default();
-    let fits_all = |base: &[Region]| between.iter().all(|b| fit(script, base, behind(*b), &mut |_, _| true).1 == behind(*b).len());
+    let fits_all = |base: &[Region]| between.iter().all(|b| fit_all(script, base, behind(*b)).is_some());
     // The last round may be the fullest: it goes as far as the others do.
     let (model, base) = match to_the_end_of(script, base, rest).filter(|full| calls(full) > calls(base) && fits_all(full)) {
         Some(full) => (at.len() - 1, full),
@@ -193,12 +193,7 @@ fn fold_of(script: &Script, index: &Index, regions: &[Region], driver: Driver) -
     let head = |p: usize| regions.get(p - turned..=p).unwrap_or_default().to_vec();
     let mut rounds = Vec::new();
     for (position, range) in at.iter().zip(&between) {
-        let own = behind(*range);
-        let (fitted, taken) = fit(script, base, own, &mut |_, _| true);
-        if taken != own.len() {
-            return None;
-        }
-        rounds.push([head(*position), fitted].concat());
+        rounds.push([head(*position), fit_all(script, base, behind(*range))?].concat());
     }
     let model_head = regions.get(*at.get(model)?..=*at.get(model)?).unwrap_or_default();
     let tied = |own: &Region, before: &[Region], head: &[Region], item: Option<&Item>| {
@@ -225,12 +220,7 @@ fn fold_of_loops(script: &Script, index: &Index, regions: &[Region], driver: Dri
     let base = [vec![model.clone()], all_of(script, longest, behind.into_iter())?].concat();
     let mut rounds = Vec::new();
     for (p, next) in at.windows(2).filter_map(|w| w.first().zip(w.get(1))) {
-        let own = regions.get(*p..*next)?;
-        let (fitted, taken) = fit(script, &base, own, &mut |_, _| true);
-        if taken != own.len() {
-            return None;
-        }
-        rounds.push(fitted);
+        rounds.push(fit_all(script, &base, regions.get(*p..*next)?)?);
     }
     let rest = regions.get(last..)?;
     let (fitted, taken) = fit(script, &base, rest, &mut |slot, at| {
@@ -301,6 +291,12 @@ fn fit(script: &Script, base: &[Region], regions: &[Region], accept: &mut dyn Fn
         }
     }
     (out, at)
+}
+
+/// All of `regions`, laid along `base`.
+fn fit_all(script: &Script, base: &[Region], regions: &[Region]) -> Option<Vec<Region>> {
+    let (fitted, taken) = fit(script, base, regions, &mut |_, _| true);
+    (taken == regions.len()).then_some(fitted)
 }
 
 /// How many regions before each driver belong to its round: the body's first calls need not be the driver.

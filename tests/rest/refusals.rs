@@ -45,6 +45,15 @@ fn is_refused(answer: &Answer, statuses: &[u16], request: &str) -> Value {
     refusal
 }
 
+/// Each request with this body is refused with this status, and says these words.
+pub fn each_is_refused(served: &Served, cases: &[(&str, &str, u16, &str)]) {
+    for (request, body, status, words) in cases {
+        let answer = served.exchange(request, JSON, body.as_bytes());
+        let refusal = is_refused(&answer, &[*status], &format!("{request} {body}"));
+        assert!(json::to_string(&refusal).contains(words), "{request} {body}: {}", answer.body);
+    }
+}
+
 /// A value that fits a field, where one can be made up.
 fn fitting(schema: &serde_json::Value) -> Value {
     let is = |name: &str| schema["type"] == name || schema["type"].as_array().is_some_and(|types| types.iter().any(|kind| kind == name));
@@ -207,7 +216,7 @@ fn a_server_that_is_not_there_or_cannot_be_started_is_said_to_be_so() {
     };
     ["gone", "lacking", "none-such"].iter().for_each(|server| calling(server));
     assert_eq!(served.send("POST /api/workflows", &document(ECHO)).0, 200);
-    for (request, body, status, words) in [
+    let cases = [
         ("POST /api/mcp/servers/gone/connect", "", 502, "no-such-program-here"),
         ("POST /api/mcp/servers/lacking/connect", "", 502, "NO_SUCH_VARIABLE_HERE"),
         ("POST /api/mcp/servers/deaf/connect", "", 502, "the server deaf cannot be reached"),
@@ -234,9 +243,6 @@ fn a_server_that_is_not_there_or_cannot_be_started_is_said_to_be_so() {
         ("POST /api/compile", r#"{"trace_ids":[]}"#, 422, "/trace_ids"),
         ("POST /api/workflows/echo/invoke", r#"{"version":7}"#, 404, "7"),
         ("PUT /api/workflows/echo/state", r#"{"state":"gone"}"#, 422, "/state"),
-    ] {
-        let answer = served.exchange(request, JSON, body.as_bytes());
-        let refusal = is_refused(&answer, &[status], &format!("{request} {body}"));
-        assert!(json::to_string(&refusal).contains(words), "{request} {body}: {}", answer.body);
-    }
+    ];
+    each_is_refused(&served, &cases);
 }

@@ -32,21 +32,18 @@ const MOST_ELEMENTS: usize = 8;
 const LONGEST_OF_PARTS: usize = 400_000;
 
 impl Opening {
-    /// All ways to read `text`: as a whole, or else as what it holds.
-    pub fn all(text: &str) -> Vec<(Opening, Value)> {
-        let whole = [Opening::Json, Opening::Python].into_iter().find_map(|way| way.open(text).map(|v| vec![(way, v)]));
-        whole.unwrap_or_else(|| {
-            if text.len() > LONGEST_OF_PARTS || !text.contains('\n') {
-                return Vec::new();
-            }
-            let ways = [Opening::Table, Opening::Inside, Opening::Blocks, Opening::Lines].into_iter();
-            ways.chain(elements(text).into_iter().map(Opening::Elements)).filter_map(|way| way.open(text).map(|v| (way, v))).collect()
-        })
+    /// The way to read all of `text`: nothing else in it counts then.
+    pub fn whole(text: &str) -> Option<(Opening, Value)> {
+        [Opening::Json, Opening::Python].into_iter().find_map(|way| way.open(text).map(|v| (way, v)))
     }
 
-    /// Whether all of the text is what it is read as: nothing else in it counts then.
-    pub fn is_whole(&self) -> bool {
-        matches!(self, Opening::Json | Opening::Python)
+    /// The ways to read what `text` holds among other text.
+    pub fn inside(text: &str) -> Vec<(Opening, Value)> {
+        if text.len() > LONGEST_OF_PARTS || !text.contains('\n') {
+            return Vec::new();
+        }
+        let ways = [Opening::Table, Opening::Inside, Opening::Blocks, Opening::Lines].into_iter();
+        ways.chain(elements(text).into_iter().map(Opening::Elements)).filter_map(|way| way.open(text).map(|v| (way, v))).collect()
     }
 
     /// Whether it gives parts of the text, which are texts themselves.

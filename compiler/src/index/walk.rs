@@ -175,18 +175,13 @@ impl Walk<'_> {
                 self.index.spelled.entry(key).or_default().push(place);
             }
         }
-        let in_part = is_in_part(&self.path);
-        let openings = if self.layers < MOST_LAYERS { Opening::all(text) } else { Vec::new() };
-        let is_whole = openings.iter().any(|(opening, _)| opening.is_whole());
-        for (opening, inner) in openings.into_iter().filter(|(o, _)| !in_part || o.is_whole()) {
-            self.enter(PathStep::Open(opening));
-            self.layers += 1;
-            self.value(&inner);
-            self.layers -= 1;
-            self.leave();
-        }
-        if is_whole {
-            return;
+        if self.layers < MOST_LAYERS {
+            if let Some((opening, inner)) = Opening::whole(text) {
+                return self.opened(opening, &inner);
+            }
+            if !is_in_part(&self.path) {
+                Opening::inside(text).into_iter().for_each(|(opening, inner)| self.opened(opening, &inner));
+            }
         }
         if text.len() > DATE && is_date(text) {
             let day = hash(text.get(..DATE).unwrap_or_default());
@@ -195,6 +190,15 @@ impl Walk<'_> {
             }
         }
         self.parts(text);
+    }
+
+    /// What a text holds, read in some way.
+    fn opened(&mut self, opening: Opening, inner: &Value) {
+        self.enter(PathStep::Open(opening));
+        self.layers += 1;
+        self.value(inner);
+        self.layers -= 1;
+        self.leave();
     }
 
     fn parts(&mut self, text: &str) {

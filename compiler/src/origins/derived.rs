@@ -205,7 +205,7 @@ impl Explainer<'_> {
     }
 
     /// The calls before a spot, in its body and in those around it, nearest first.
-    fn steps_before(&self, spot: &Spot) -> Vec<NodeId> {
+    pub(super) fn steps_before(&self, spot: &Spot) -> Vec<NodeId> {
         let mut found = Vec::new();
         let mut at = spot.clone();
         for body in self.bodies_around(spot.body) {

@@ -70,11 +70,7 @@ impl Explainer<'_> {
             }
             self.inner_rounds(&Expr::step(step_name(node)), *body, &mut lists);
         }
-        for node in self.nodes_before(spot) {
-            let value = self.tree.value(self.scripts, node, first.frame);
-            let listed = features(&Expr::step(step_name(node)), &[value]).into_iter();
-            lists.extend(listed.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))).map(|f| (f.expr, Vec::new())));
-        }
+        lists.extend(self.lists_before(spot, first.frame, usize::MAX).map(|(list, _)| (list, Vec::new())));
         lists.extend(self.lists_handed_on(first).into_iter().map(|list| (list, Vec::new())));
         lists.retain(|(list, _)| gives(list));
         let words = spot.words();
@@ -110,23 +106,29 @@ impl Explainer<'_> {
         if bits(first.value.as_number()?.as_str()) < 6.0 {
             return None;
         }
-        for node in self.nodes_before(spot).into_iter().take(MOST_NODES) {
-            let value = self.tree.value(self.scripts, node, first.frame);
-            for list in features(&Expr::step(step_name(node)), &[value]) {
-                let Some(Some(Value::Array(items))) = list.values.first() else { continue };
-                let Some(item) = items.first().filter(|_| items.len() > 1) else { continue };
-                for (path, field) in super::pick::fields(item) {
-                    if matches!(field, Value::Number(_)) {
-                        let each = super::pick::Keys::keys(Expr::name("x"), &path);
-                        let sum = list.expr.clone().over(OverFunction::Map, "x", each).apply(Function::Sum);
-                        if self.gives(&sum, uses) {
-                            return Some(sum);
-                        }
+        for (list, items) in self.lists_before(spot, first.frame, MOST_NODES) {
+            let items = items.as_array().unwrap_or_default();
+            let Some(item) = items.first().filter(|_| items.len() > 1) else { continue };
+            for (path, field) in super::pick::fields(item) {
+                if matches!(field, Value::Number(_)) {
+                    let each = super::pick::Keys::keys(Expr::name("x"), &path);
+                    let sum = list.clone().over(OverFunction::Map, "x", each).apply(Function::Sum);
+                    if self.gives(&sum, uses) {
+                        return Some(sum);
                     }
                 }
             }
         }
         None
+    }
+
+    /// The lists in what at most so many steps before a spot gave in a frame, nearest first, with their items there.
+    pub(super) fn lists_before(&self, spot: &Spot, frame: FrameId, most: usize) -> impl Iterator<Item = (Expr, Value)> {
+        self.nodes_before(spot).into_iter().take(most).flat_map(move |node| {
+            let value = self.tree.value(self.scripts, node, frame);
+            let lists = features(&Expr::step(step_name(node)), &[value]).into_iter();
+            lists.filter_map(|f| Some((f.expr, f.values.into_iter().next()??))).filter(|(_, value)| matches!(value, Value::Array(_)))
+        })
     }
 
     /// The lists that the rounds of a loop gave, each as one list of all their items.

@@ -9,8 +9,8 @@ use crate::patterns::is_visible;
 use crate::text::{is_date, is_opaque};
 use crate::tree::{FrameId, is_reserved, item_named, step_named};
 use crate::weight::bits;
-use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function, OverFunction};
+use ltc_workflow::{Number, Value};
 use smol_str::SmolStr;
 
 /// The guess that a list of one item may hold more another time.
@@ -324,11 +324,16 @@ fn comparable(value: &Value) -> Option<Comparable> {
     match value {
         Value::Number(n) => Some(Comparable::Number(n.as_f64())),
         Value::String(s) if is_date(s) => Some(Comparable::Date(s.clone())),
-        Value::String(s) => match ltc_workflow::json::parse(s.as_bytes()) {
-            Ok(Value::Number(n)) => Some(Comparable::Number(n.as_f64())),
-            Ok(Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) | Err(_) => None,
-        },
+        Value::String(s) => spelled_number(s).map(|n| Comparable::Number(n.as_f64())),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The number that all of a text spells.
+pub(super) fn spelled_number(text: &str) -> Option<Number> {
+    match ltc_workflow::json::parse(text.as_bytes()) {
+        Ok(Value::Number(number)) => Some(number),
+        Ok(Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) | Err(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@ mod fields;
 mod lists;
 mod texts;
 
-use super::pick::fields as fields_of;
+use super::pick::{fields as fields_of, spelled_number};
 use crate::index::scalar_text;
 use crate::names;
 use crate::text::{is_date, is_opaque};
@@ -107,10 +107,7 @@ pub(super) fn is_telling(key: &str) -> bool {
 
 /// Texts that spell a number in every row, as numbers.
 fn numbers_in_texts(features: &[Feature]) -> Vec<Feature> {
-    let number = |value: &Option<Value>| match value {
-        Some(Value::String(text)) => ltc_workflow::json::parse(text.as_bytes()).ok().filter(|v| matches!(v, Value::Number(_))),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => None,
-    };
+    let number = |value: &Option<Value>| value.as_ref()?.as_str().and_then(spelled_number).map(Value::Number);
     let as_numbers = |feature: &Feature| {
         let values: Vec<Option<Value>> = feature.values.iter().map(number).collect();
         let expr = feature.expr.clone().apply(Function::ToNumber);
@@ -148,6 +145,14 @@ impl Atoms<'_> {
             self.exact.push(test);
         } else if self.excludes(&is) {
             self.partial.push((test, is));
+        }
+    }
+
+    /// Adds a test and its opposite, which costs so much more: that something is so in all rows, or in none, says nothing.
+    fn add_and_opposite(&mut self, expr: Expr, cost: f64, more: f64, is: Vec<bool>) {
+        if is.contains(&true) && is.contains(&false) {
+            self.add(Expr::Not(Box::new(expr.clone())), cost + more, is.iter().map(|i| !i).collect());
+            self.add(expr, cost, is);
         }
     }
 

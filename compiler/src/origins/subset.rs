@@ -13,7 +13,7 @@ use ltc_workflow::expr::{BinaryOp, Expr};
 use smol_str::SmolStr;
 use std::collections::BTreeSet;
 
-/// The most earlier steps whose results are compared with the items of a list.
+/// The most earlier steps whose results are compared with the items of a list, nearest first.
 const MOST_EARLIER: usize = 12;
 /// An earlier result is a less likely measure than an input is.
 const FARTHER_THAN_AN_INPUT: usize = 4;
@@ -67,30 +67,25 @@ impl Explainer<'_> {
     /// What earlier steps gave, and the items of the loops around, as features of rows: each value with the frame that a row belongs to.
     fn earlier_features(&self, spot: &Spot, choice: &Choice, frames: &[FrameId]) -> Vec<Feature> {
         let mut found = Vec::new();
-        let mut here = spot.clone();
-        let mut at = frames.to_vec();
-        let farther = |by: usize| move |f: Feature| Feature { depth: f.depth + by, ..f };
-        loop {
-            for node in self.nodes_before(&here).into_iter().take(MOST_EARLIER) {
-                let step = Expr::step(step_name(node));
-                // The rounds of a loop follow from its list.
-                if self.is_loop(node) || rewrite::mentions(&choice.domain.base, &step) {
-                    continue;
-                }
-                let values: Vec<Option<Value>> = at.iter().map(|f| self.tree.value(self.scripts, node, *f)).collect();
-                found.extend(features(&step, &values).into_iter().map(farther(FARTHER_THAN_AN_INPUT)));
-            }
-            let Some(of) = self.tree.body(here.body).and_then(|b| b.of) else { return found };
-            let items: Vec<Option<Value>> = at.iter().map(|f| self.tree.item(self.scripts, *f)).collect();
-            found.extend(features(&Expr::name(item_name(of)), &items));
-            let Some(outer) = self.tree.node(of).map(|n| n.body) else { return found };
-            (here.node, here.body) = (Some(of), outer);
-            let parents: Option<Vec<FrameId>> = at.iter().map(|f| self.tree.frame(*f)?.parent).collect();
-            match parents {
-                Some(parents) => at = parents,
-                None => return found,
+        let chains: Vec<Vec<FrameId>> = frames.iter().map(|frame| self.tree.chain(*frame)).collect();
+        for round in chains.first().into_iter().flatten() {
+            if let Some(of) = self.tree.frame(*round).and_then(|f| f.of) {
+                let item = Expr::name(item_name(of));
+                let of_loop = |chain: &Vec<FrameId>| chain.iter().copied().find(|f| self.tree.frame(*f).is_some_and(|f| f.of == Some(of)));
+                let items: Vec<Option<Value>> = chains.iter().map(|chain| self.tree.item(self.scripts, of_loop(chain)?)).collect();
+                found.extend(features(&item, &items));
             }
         }
+        for node in self.steps_before(spot).into_iter().take(MOST_EARLIER) {
+            let step = Expr::step(step_name(node));
+            if !rewrite::mentions(&choice.domain.base, &step) {
+                let value = |chain: &Vec<FrameId>| chain.iter().find_map(|frame| self.tree.value(self.scripts, node, *frame));
+                let values: Vec<Option<Value>> = chains.iter().map(value).collect();
+                let farther = |f: Feature| Feature { depth: f.depth + FARTHER_THAN_AN_INPUT, ..f };
+                found.extend(features(&step, &values).into_iter().map(farther));
+            }
+        }
+        found
     }
 
     /// All items but one, where that one can be picked: `item.id != min_by(list, x, x.created_at).id`.

@@ -2,12 +2,10 @@
 
 use super::closing::Ways;
 use super::evidence::distinct;
-use super::separate::features;
 use super::{Explainer, Spot, Use};
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::names::{self, Agreement};
 use crate::patterns::is_visible;
-use ltc_workflow::Value;
 use ltc_workflow::expr::{BinaryOp, Expr, Function};
 use ltc_workflow::template::Template;
 
@@ -64,18 +62,11 @@ impl Explainer<'_> {
         if distinct(uses) < THIN {
             return None;
         }
-        for node in self.nodes_before(spot) {
-            let value = self.tree.value(self.scripts, node, first.frame);
-            let lists = features(&Expr::step(crate::tree::step_name(node)), &[value]).into_iter();
-            for list in lists.filter(|f| matches!(f.values.first(), Some(Some(Value::Array(_))))) {
-                let length = list.expr.apply(Function::Len);
-                let more = length.clone().binary(BinaryOp::Add, Expr::Literal(1_i64.into()));
-                if let Some(expr) = [length, more].into_iter().find(|expr| self.gives(expr, uses)) {
-                    return Some(expr);
-                }
-            }
-        }
-        None
+        self.lists_before(spot, first.frame, usize::MAX).find_map(|(list, _)| {
+            let length = list.apply(Function::Len);
+            let more = length.clone().binary(BinaryOp::Add, Expr::Literal(1_i64.into()));
+            [length, more].into_iter().find(|expr| self.gives(expr, uses))
+        })
     }
 }
 

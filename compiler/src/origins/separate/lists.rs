@@ -96,9 +96,8 @@ fn inside(feature: &Feature, lists: &[&[Value]], known: &[Feature], atoms: &mut 
         for word in &field.words {
             let test = equal(at(&field.path), Expr::Literal(word.clone()));
             let cost = 9.0 + weight(word) - telling;
-            let any: Vec<bool> = lists.iter().map(|l| l.iter().any(|i| has(i, &field.path, word))).collect();
-            atoms.add(Expr::Not(Box::new(over(OverFunction::Any, test.clone()))), cost + 1.0, any.iter().map(|a| !a).collect());
-            atoms.add(over(OverFunction::Any, test.clone()), cost, any);
+            let any = lists.iter().map(|l| l.iter().any(|i| has(i, &field.path, word))).collect();
+            atoms.add_and_opposite(over(OverFunction::Any, test.clone()), cost, 1.0, any);
             let all = lists.iter().map(|l| l.iter().all(|i| has(i, &field.path, word))).collect();
             atoms.add(over(OverFunction::All, test), cost, all);
         }
@@ -147,18 +146,13 @@ fn listed(feature: &Feature, known: &Feature, atoms: &mut Atoms<'_>) {
     }
     for path in paths {
         let is = are_among(&feature.values, &lists, &path);
-        // That nothing is in a list, or all is, says nothing.
-        if !is.contains(&true) || !is.contains(&false) {
-            continue;
-        }
         let named = if path.last().is_some_and(|k| *k == feature.key) { 0.0 } else { 2.0 };
         let values = match path.as_slice() {
             [] => known.expr.clone(),
             path => known.expr.clone().over(OverFunction::Map, "x", Expr::name("x").keys(path)),
         };
         let contains = Expr::Call(Function::Contains, vec![values, safe(feature)]);
-        atoms.add(Expr::Not(Box::new(contains.clone())), 7.5 + named + far, is.iter().map(|i| !i).collect());
-        atoms.add(contains, 7.0 + named + far, is);
+        atoms.add_and_opposite(contains, 7.0 + named + far, 0.5, is);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of a text: how it starts and ends, and which words it holds.
 
+use super::super::anchors::{common_prefix, common_suffix};
 use super::{Atoms, Feature, far, some_of};
 use crate::text::{is_date, is_opaque};
 use crate::weight::bits;
@@ -52,18 +53,14 @@ fn holding(feature: &Feature, texts: &[&str], known: &[Feature], atoms: &mut Ato
     for other in known {
         let parts: Option<Vec<&str>> = other.values.iter().map(|v| v.as_ref()?.as_str().filter(|t| t.len() >= SHORTEST_KNOWN)).collect();
         let Some(parts) = parts else { continue };
+        let far = far(other);
         let is: Vec<bool> = texts.iter().zip(&parts).map(|(text, part)| text.contains(part)).collect();
-        if is.contains(&true) && is.contains(&false) {
-            let far = far(other);
-            let contains = Expr::Call(Function::Contains, vec![feature.expr.clone(), other.expr.clone()]);
-            atoms.add(Expr::Not(Box::new(contains.clone())), 7.0 + far, is.iter().map(|i| !i).collect());
-            atoms.add(contains, 6.0 + far, is);
-        }
+        let contains = Expr::Call(Function::Contains, vec![feature.expr.clone(), other.expr.clone()]);
+        atoms.add_and_opposite(contains, 6.0 + far, 1.0, is);
         let small = small.get_or_init(|| texts.iter().map(|text| text.to_lowercase()).collect());
         let in_any_case: Vec<bool> = small.iter().zip(&parts).map(|(text, part)| text.contains(&part.to_lowercase())).collect();
         if in_any_case.contains(&true) && in_any_case.contains(&false) {
             let [text, part] = [&feature.expr, &other.expr].map(|e| e.clone().apply(Function::Lower));
-            let far = far(other);
             atoms.add_exact(Expr::Call(Function::Contains, vec![text, part]), 8.0 + far, &in_any_case);
         }
     }
@@ -88,21 +85,13 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn common_start<'t>(texts: &[&'t str]) -> Option<&'t str> {
-    let (first, rest) = texts.split_first()?;
-    let shared = |text: &&str| {
-        first.char_indices().zip(text.chars()).find(|((_, a), b)| a != b).map_or(first.len().min(text.len()), |((at, _), _)| at)
-    };
-    first.get(..rest.iter().map(shared).min().unwrap_or(first.len()))
+    let first = *texts.first()?;
+    first.get(..texts.iter().fold(first.len(), |n, text| n.min(common_prefix(first, text))))
 }
 
 fn common_end<'t>(texts: &[&'t str]) -> Option<&'t str> {
-    let (first, rest) = texts.split_first()?;
-    let shared = |text: &&str| {
-        let same: usize = first.chars().rev().zip(text.chars().rev()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
-        same
-    };
-    let length = rest.iter().map(shared).min().unwrap_or(first.len());
-    first.get(first.len() - length..)
+    let first = *texts.first()?;
+    first.get(first.len() - texts.iter().fold(first.len(), |n, text| n.min(common_suffix(first, text)))..)
 }
 
 /// The shortest start that none of the others has and that ends where a token does: behind the signs and the one word at most that tell.
